@@ -41,8 +41,8 @@ const INTRODUCTION = `# HTTP API
 
 <!-- Generated from the operation table by \`npm run api-docs\`. Change the table, not this page. -->
 
-Every operation of the service, with one example of each body. \`GET /openapi.json\` of a running service lists all fields
-as OpenAPI 3.1. [Get started with the service](../guides/get-started/service.md) shows the first calls.
+Every operation of the service, with one example of each body. \`GET /openapi.json\` of a running service lists all
+fields as OpenAPI 3.1. [Get started with the service](../guides/get-started/service.md) shows the first calls.
 [Errors](errors.md#service-over-http) explains each problem.
 
 - Send JSON with \`Content-Type: application/json\`. Unknown fields are rejected.

@@ -75,7 +75,7 @@ interface Proxy {
   /** What makes the program look at the configuration alone. */
   readonly check: readonly string[]
   readonly start: readonly string[]
-  /** What the service is told when a client sends an address of its own. */
+  /** The address that the service receives when a client sends a forged one. */
   readonly forwarded: string
 }
 

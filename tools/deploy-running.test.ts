@@ -1,4 +1,4 @@
-// The service runs as the image has it, on a real Redis and a real PostgreSQL, and is asked for checks. A real
+// The service runs as the image has it, on a real Redis and a real PostgreSQL, and receives checks. A real
 // Prometheus scrapes it with the configuration of deploy/, and every query of the rules, the alerts and the dashboards
 // finds something.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -108,13 +108,16 @@ async function check(body: unknown): Promise<number> {
   return answer.status
 }
 
-/** Checks of one caller who is soon denied and of others who are not, of a region, of nobody, and of no rule. */
+/**
+ * Checks of one caller who is soon denied and of others who are not, with a region, without a caller, and without a
+ * matching rule.
+ */
 async function makeTraffic(): Promise<void> {
   for (let round = 0; !noMoreTraffic.signal.aborted; round++) {
     await Promise.all([
       ...Array.from({ length: CHECKS_AT_A_TIME }, () => check({ userId: CALLER, resource: '/orders' })),
       check({ userId: `user-${round}`, resource: '/orders', region: 'eu' }),
-      check({ resource: '/nobody' }),
+      check({ resource: '/anonymous' }),
     ])
     await pause(POLL_MS)
   }

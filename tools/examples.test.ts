@@ -241,7 +241,7 @@ describe.each(served.map((example) => [example.name, example] as const))('%s', (
   })
 
   if (name === 'threads') {
-    // By chance, one of some 500,000 runs has all calls answered by one of two.
+    // In about one of 500,000 runs a single thread answers all calls.
     it('has more than one thread answer', () => {
       expect(new Set(answers.slice(0, limit).map(({ body }) => body)).size).toBeGreaterThan(1)
     })

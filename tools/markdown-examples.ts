@@ -4,8 +4,8 @@ export interface MarkdownExample {
   readonly line: number
   readonly code: string
   /**
-   * The file it stands for, when its first line is a comment such as `// worker.ts`: other blocks use it, nobody runs
-   * it.
+   * The file it stands for, when its first line is a comment such as `// worker.ts`: other blocks import it, and it is
+   * not run.
    */
   readonly file: string | undefined
   /** What it should print, line by line: the comment at the end of each line that prints. */

@@ -155,7 +155,8 @@ describe('the installed package', () => {
       for (let call = 0; call < 2; call++) console.log((await limiter.check('alone')).allowed)
       await store.close()
       const cluster = redisStore('${redis.url}', { cluster: true })
-      await createLimiter({ limit: 1, window: '1h', store: cluster }).check('key').catch(({ code }) => console.log(code))
+      const clustered = createLimiter({ limit: 1, window: '1h', store: cluster })
+      await clustered.check('key').catch(({ code }) => console.log(code))
       await cluster.close()`
       writeFileSync(program, counts)
       const bundler = join(repositoryRoot, 'tools/bundle-for-node.ts')

@@ -46,9 +46,9 @@ const SETTINGS_INTRODUCTION = `# Settings of the service
 
 <!-- Generated from the setting table by \`npm run api-docs\`. Change the table, not this page. -->
 
-Precedence: flag, then environment variable, then \`service\` in the file that \`--config\` names. An empty variable counts
-as not set. \`npm start -- --help\` prints the same list. [Configure the service](../guides/operate/configure.md) explains
-how to use a file.
+Precedence: flag, then environment variable, then \`service\` in the file that \`--config\` names. An empty variable
+counts as not set. \`npm start -- --help\` prints the same list. [Configure the
+service](../guides/operate/configure.md) explains how to use a file.
 
 Alert rules are set only in the file: see [alerts](../guides/operate/alerts.md). \`--new-admin-key\` is a flag only: see
 [a lost admin key](../guides/operate/keys-and-roles.md#replace-a-lost-admin-key).`
@@ -57,8 +57,8 @@ const METRICS_INTRODUCTION = `# Metrics of the service
 
 <!-- Generated from a started service by \`npm run api-docs\`. Change the metric definitions, not this page. -->
 
-\`GET /metrics\` returns these metrics in the Prometheus or OpenMetrics text format, for all threads together. The number
-of series is bounded, regardless of the number of callers and paths. Callers are never labels.
+\`GET /metrics\` returns these metrics in the Prometheus or OpenMetrics text format, for all threads together. The
+number of series is bounded, regardless of the number of callers and paths. Callers are never labels.
 [Metrics, logs and traces](../guides/operate/metrics.md) explains how to use them.`
 
 /** Headings of the metrics reference; a metric belongs to the first pattern that matches its name. */

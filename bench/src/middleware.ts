@@ -127,7 +127,7 @@ export const middleware: Bench = {
       floor: Object.fromEntries(comparisons.map(({ name, floor }) => [name, floor])),
       ok: comparisons.every(({ name, floor }) => ratios[name]! >= floor),
       notes: [
-        `64 connections, ${USERS} callers told apart by a header, nobody refused; client and server share the machine`,
+        `64 connections, ${USERS} callers identified by a header, none denied; client and server share the machine`,
       ],
     }
   },

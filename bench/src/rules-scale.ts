@@ -57,7 +57,7 @@ export const rulesScale: Bench = {
       floor: { 'time 10,000 rules to 10': LONGEST, 'time 1 million overrides to none': LONGEST },
       ok: Object.values(floored).every((ratio) => ratio <= LONGEST),
       notes: [
-        'the floors are the most that each time may grow by, for callers and rules that are asked for as traffic ' +
+        'the floors are the most that each time may grow by, for callers and rules that are requested as traffic ' +
           'is: the n-th 1/n as often as the first',
         'evenly: every rule as often as every other, so that nothing is in the caches of the processor; no floor',
         `1 million overrides took ${Math.round(overridden.loadMs)} ms to load and ` +

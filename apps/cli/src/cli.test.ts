@@ -12,7 +12,7 @@ import { EXIT_CODE_MEANINGS } from './output/cli-error.ts'
 
 // What holds for every command, and needs no service.
 
-const SECRET = 'slk_4f9d1c_asecretthatnobodyprints'
+const SECRET = 'slk_4f9d1c_asecretnevertobeprinted'
 
 const sluice = cliRunner()
 

@@ -84,16 +84,16 @@ export function helpText({ algorithms, stores }: Choices): string {
   const storeLines = Object.entries(stores).map(([name, { summary }], index) => {
     return `                     ${name.padEnd(8)}${summary}${index === 0 ? ' (default)' : ''}`
   })
-  return `Counts what every algorithm approves under concurrent requests, and compares it with its limit: exactly as many must
-be approved, not one more or less.
+  return `Counts what every algorithm approves under concurrent requests, and compares it with its limit: exactly as
+many must be approved, not one more or less.
 
 Usage: npm run harness -- [options]
 
-  --threads n        threads that make the requests, or with --store redis processes, ${THREADS.least} to ${THREADS.most} (${DEFAULTS.threads})
-  --attempts n       simultaneous attempts of the race test, ${ATTEMPTS.least} to ${ATTEMPTS.most} (${DEFAULTS.attempts})
+  --threads n        threads, or processes with --store redis, ${rangeText(THREADS)} (${DEFAULTS.threads})
+  --attempts n       simultaneous attempts of the race test, ${rangeText(ATTEMPTS)} (${DEFAULTS.attempts})
   --algorithms a,b   only these, of:
 ${algorithms.map(({ name }) => `                     ${name}`).join('\n')}
-  --max a,b          values of MaxRequests, each ${MAX_REQUESTS.least} to ${MAX_REQUESTS.most} (${DEFAULTS.max})
+  --max a,b          values of MaxRequests, each ${rangeText(MAX_REQUESTS)} (${DEFAULTS.max})
   --store name       where the counters are:
 ${storeLines.join('\n')}
   --redis-url url    with --store redis: run on this Redis, under keys that begin with sluice-harness- and are removed
@@ -156,12 +156,16 @@ function listOf<T>(text: string, read: (entry: string) => T): T[] {
   return [...new Set(text.split(',').map((entry) => read(entry.trim())))]
 }
 
+function rangeText({ least, most }: WholeRange): string {
+  return `${least} to ${most}`
+}
+
 function wholeNumber(option: OptionName, text: string, { least, most }: WholeRange): number {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
   if (value >= least && value <= most) return value
   throw invalid({
     received: `--${option} ${JSON.stringify(text)}`,
-    expected: `a whole number from ${least} to ${most}`,
+    expected: `a whole number from ${rangeText({ least, most })}`,
   })
 }
 

@@ -103,7 +103,7 @@ export class CallBatcher {
     const answer = await sendWithRetry(this.#service, request, new SharedBudget(group))
     const answers = answersOf(answer, group.length)
     if (answers !== undefined) return answers
-    const detail = `A batch of ${group.length} ${noun} did not get as many answers. Check the proxies in front of the service.`
+    const detail = `A batch of ${group.length} ${noun} got another number of answers. Check the proxies in between.`
     throw new ClientError('SLUICE_CLIENT_UNEXPECTED_ANSWER', { status: 200, detail })
   }
 

@@ -9,7 +9,7 @@ import { createClient } from './create-client.ts'
 import { isClientError } from './errors/client-error.ts'
 import { ALL_OPERATIONS, answerJson, exampleOf, exampleOfSchema, TableServer } from './table-server.test.support.ts'
 
-const TOKEN = 'slk_4f9d1c_a-secret-that-nobody-prints'
+const TOKEN = 'slk_4f9d1c_a-secret-never-to-be-printed'
 
 type AnyCall = (id: OperationId, input: object) => Promise<unknown>
 

@@ -237,7 +237,7 @@ function eventData(id: string, data: string): unknown {
 }
 
 function endless(id: string): ClientError {
-  const detail = `The pages of "${id}" form a loop: one names itself as the next. Check the proxies in front of the service.`
+  const detail = `The pages of "${id}" form a loop. Check the proxies in front of the service.`
   return new ClientError('SLUICE_CLIENT_UNEXPECTED_ANSWER', { detail })
 }
 

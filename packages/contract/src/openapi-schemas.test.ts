@@ -197,7 +197,10 @@ const longLists = fc
   .constantFrom(1000, 1001)
   .map((length) => Array.from({ length }, () => ({ resource: '/a', failed: false })))
 
-/** A number of Envoy's protocol that fits, or anything at all; as text only where the number of its digits says whether it fits. */
+/**
+ * A number of Envoy's protocol that fits, or anything at all; as text only where the number of its digits says whether
+ * it fits.
+ */
 const envoyCounts = mostly(
   3,
   fc.oneof(fc.constantFrom('3', '', '-1', '1.5', '12345678901', 4_294_967_295, 4_294_967_296), scalars),

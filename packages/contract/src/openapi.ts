@@ -13,8 +13,8 @@ export interface OpenApiOptions {
   /** Version of the service. */
   readonly version: string
   /**
-   * The schemas of rule sets and live entries, which the rule engine has, and whatever those refer to. They refer to each
-   * other by `#/components/schemas/<name>`; `componentsOf` makes them out of a schema with definitions.
+   * The schemas of rule sets and live entries, which the rule engine has, and whatever those refer to. They refer to
+   * each other by `#/components/schemas/<name>`; `componentsOf` makes them out of a schema with definitions.
    */
   readonly components: Readonly<Record<ForeignSchemaName, object>> & Readonly<Record<string, object>>
 }
@@ -36,8 +36,8 @@ export interface OpenApiDocument {
 }
 
 /**
- * Every schema of this package by its name: JSON Schema, draft 2020-12. They refer to each other by name. The import of the
- * operation table defines all that an operation uses.
+ * Every schema of this package by its name: JSON Schema, draft 2020-12. They refer to each other by name. The import of
+ * the operation table defines all that an operation uses.
  */
 export const SCHEMAS: Readonly<Record<string, JsonSchema>> = definedSchemas()
 
@@ -59,7 +59,8 @@ const IF_MATCH = {
   in: 'header',
   required: false,
   description:
-    'The ETag that the change is based on. Answers 412 when it has changed since. "0" means that nothing exists yet. Default: any.',
+    'The ETag that the change is based on. Answers 412 when it has changed since. "0" means that nothing exists ' +
+    'yet. Default: any.',
   schema: { type: 'string', pattern: '^(?:\\*|"[0-9]+")$' },
   example: '"12"',
 }
@@ -74,8 +75,8 @@ const IF_NONE_MATCH = {
 }
 
 /**
- * The OpenAPI 3.1 document of the service: every operation of the table with its parameters, bodies, answers and problems. The
- * role that an operation needs stands in its security requirement.
+ * The OpenAPI 3.1 document of the service: every operation of the table with its parameters, bodies, answers and
+ * problems. The role that an operation needs stands in its security requirement.
  */
 export function openApiDocument({ version, components }: OpenApiOptions): OpenApiDocument {
   const taken = Object.keys(components).find((name) => Object.hasOwn(SCHEMAS, name))
@@ -98,7 +99,8 @@ export function openApiDocument({ version, components }: OpenApiOptions): OpenAp
       title: 'Sluice',
       version,
       description:
-        'Limits how often something may happen. Errors are problem documents (RFC 9457). The admin API asks for an API key, sent as "Authorization: Bearer slk_...".',
+        'Limits how often something may happen. Errors are problem documents (RFC 9457). The admin API asks for an ' +
+        'API key, sent as "Authorization: Bearer slk_...".',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     tags: TAGS,
@@ -249,8 +251,8 @@ export interface ComponentNames {
 }
 
 /**
- * The parts of a schema as components of an OpenAPI document: the whole without its definitions, and each definition. They
- * refer to each other by their new names.
+ * The parts of a schema as components of an OpenAPI document: the whole without its definitions, and each definition.
+ * They refer to each other by their new names.
  */
 export function componentsOf(
   { $schema: _dialect, $defs = {}, ...root }: SchemaWithDefinitions,

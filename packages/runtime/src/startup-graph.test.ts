@@ -108,6 +108,16 @@ describe('StartupGraph', () => {
     expect(log).toEqual([])
   })
 
+  it('rejects unknown fields of a part, except those of an instance of a class', () => {
+    const part = { name: 'a', dependOn: ['b'] }
+    expect(() => new StartupGraph([part])).toThrow('the option "dependOn"')
+    class Server {
+      readonly name = 'server'
+      readonly port = 80
+    }
+    expect(new StartupGraph([new Server()]).levels).toEqual([['server']])
+  })
+
   it('stops by await using', async () => {
     const { parts, log } = recorded([{ name: 'a' }])
     {

@@ -1,4 +1,4 @@
-import { requireName } from './option-range.ts'
+import { requireKnown, requireName } from './option-range.ts'
 import { describeValue, RuntimeAggregateError, RuntimeError } from './runtime-error.ts'
 
 /** One part of a process: a connection, a server, a worker. */
@@ -8,6 +8,8 @@ export interface StartupPart extends Dependent {
   /** Resolves when the part is stopped completely. Called only after `start` succeeded, and once. */
   readonly stop?: (() => void | PromiseLike<void>) | undefined
 }
+
+const PART_FIELDS = ['name', 'dependsOn', 'start', 'stop'] as const satisfies readonly (keyof StartupPart)[]
 
 type State = 'new' | 'starting' | 'started' | 'stopped'
 
@@ -19,7 +21,7 @@ type State = 'new' | 'starting' | 'started' | 'stopped'
  * stop together, called in reverse order.
  *
  * A graph runs once: new -> starting -> started -> stopped, or from any of them straight to stopped (a failed start,
- * a stop that came early). The constructor checks names, dependencies and cycles before anything is started.
+ * a stop that came early). The constructor checks fields, names, dependencies and cycles before anything is started.
  */
 export class StartupGraph {
   /** Names of the parts in startup order; those of one inner list start together. */
@@ -32,6 +34,8 @@ export class StartupGraph {
   #stopping: Promise<void> | undefined
 
   constructor(parts: readonly StartupPart[]) {
+    // An instance of a class may have fields of its own.
+    for (const part of parts) if (Object.getPrototypeOf(part) === Object.prototype) requireKnown(part, PART_FIELDS)
     this.#levels = startupLevels(parts)
     this.levels = this.#levels.map((level) => level.map((part) => part.name))
   }

@@ -14,7 +14,7 @@
 --       [records + 1 ..] two for each key with a reservation: its set and its hash of holds
 -- ARGV  [1] the call header (see includes/call-header.lua), the limits (see includes/limits.lua), and bulk checks, each
 --           `limits H, cost d, keys H`, the indexes of the limits `H*`, and for each key `key H, times H`: the key is
---           checked against the limits, and charged, so many times in a row. Buckets and simple windows only.
+--           checked against the limits, and charged, `times` times in a row. Buckets and simple windows only.
 --       [2] general batches, optional: `flags B, times H, items H, holder d, span d`, then for each item
 --           `limit H, key H, long H, holds H, cost d`. Flags: 1 charge, 2 partial, 4 entitled, 8 hold for `span`
 --           microseconds, 16 lease for `span`. `times`: how many equal batches there are. `long` and `holds` are 0 when

@@ -163,7 +163,7 @@ describe('the node count', () => {
     expect(scene.nodes.count).toBe(3)
   })
 
-  it('goes on when whoever is told of it throws', async () => {
+  it('goes on when its callback throws', async () => {
     const scene = beats({
       onNodesChange: () => {
         throw new Error('of the caller')

@@ -53,7 +53,7 @@ async function nodes(count: number, ruleSet: RuleSet, options: { denyCache?: fal
         return allowed ? 'allowed' : `${reason} ${retryAfterMs}`
       },
       async settled() {
-        for (let call = 0; call < 5; call++) await store.decide(createBatch([createItem(SETTLED!, 'nobody', 0)]))
+        for (let call = 0; call < 5; call++) await store.decide(createBatch([createItem(SETTLED!, 'idle', 0)]))
       },
     }
   })

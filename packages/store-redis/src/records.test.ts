@@ -132,7 +132,7 @@ describe('a record', () => {
     expect((await limiterOf({ limit: 3, window: '1h' }).check('key')).allowed).toBe(false)
   })
 
-  it('forgets rules that nobody uses any more, when it is written anew', async () => {
+  it('drops unused rules when it is rewritten', async () => {
     await limiterOf({ algorithm: 'fixed-window', limit: 5, window: '1s' }, 'gone').check('key')
     const name = new RedisKeys('records').record('key')
     const before = Number(await server.command('STRLEN', name))

@@ -3,7 +3,7 @@ import { spaceOf } from '@sluice/core/internal'
 import { describe, expect, it } from 'vitest'
 import { redisStore } from './redis-store.ts'
 
-/** Nobody listens there. */
+/** A port without a listener. */
 const NOWHERE = 'redis://127.0.0.1:1'
 
 describe('a Redis store', () => {

@@ -248,9 +248,8 @@ export class RedisStore extends CallbackStore {
   }
 
   /**
-   * Waits until Redis replies on a connection, with the scripts loaded: at most so many milliseconds. Default: 5000.
-   * Resolves with whether it does. Optional: the first checks wait for the first connection themselves, for
-   * `connectTimeoutMs`.
+   * Waits until Redis replies on a connection, with the scripts loaded. Resolves with `false` after `withinMs`.
+   * Default: 5000. Optional: the first checks wait for the first connection themselves, for `connectTimeoutMs`.
    *
    * @throws SluiceError `SLUICE_STORE_UNAVAILABLE` when the user lacks a permission (`NOPERM`); the message lists what
    *   to allow

@@ -172,7 +172,7 @@ describe('a user that lacks a permission', () => {
     },
   }
 
-  it.each(Object.keys(CLIENTS))('for the keys is told by ready() and by a warning, with %s', async (name) => {
+  it.each(Object.keys(CLIENTS))('for the keys is reported by ready() and by a warning, with %s', async (name) => {
     const target = await CLIENTS[name]!(await urlOf('other-keys', '~other:*', '+@all'))
     const { store, limiter } = opened(target, { onWarning })
     await expect(store.ready()).rejects.toMatchObject({
@@ -185,7 +185,7 @@ describe('a user that lacks a permission', () => {
     expect(warnings[0]!.message).toContain('NOPERM')
   })
 
-  it.each(NEEDED_COMMANDS)('to run %s is told by ready()', async (command) => {
+  it.each(NEEDED_COMMANDS)('to run %s is reported by ready()', async (command) => {
     const { store } = opened(await urlOf('no-command', '~*', '+@all', `-${command.toLowerCase()}`), { onWarning })
     await expect(store.ready()).rejects.toMatchObject({
       code: 'SLUICE_STORE_UNAVAILABLE',

@@ -76,7 +76,7 @@ export class Startup {
   }
 
   /**
-   * Resolves with whether there is a connection on which Redis has replied, within so many milliseconds.
+   * Resolves with whether Redis has replied on a connection within `withinMs`.
    *
    * @throws StoreError when the user lacks a permission
    */

@@ -173,7 +173,7 @@ describe('the audit log', () => {
     const [last] = await items<AuditRecord>('audit', 'list', '--count', '1')
     expect(last).toMatchObject({ action: 'block.put', by: 'first', target: expect.stringContaining('audited') })
     expect(await text(['audit', 'list', '--action', 'block.put'])).toMatch(/first +slk_\w+ +block\.put +.*audited/)
-    expect(await items('audit', 'list', '--by', 'nobody')).toEqual([])
+    expect(await items('audit', 'list', '--by', 'stranger')).toEqual([])
     expect(await items('audit', 'list', '--key-id', last!.keyId!, '--count', '1')).toEqual([last])
     expect(await items('audit', 'list', '--key-id', 'slk_other')).toEqual([])
     expect(await items('audit', 'list', '--since', '2099-01-01')).toEqual([])

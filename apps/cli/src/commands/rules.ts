@@ -92,7 +92,7 @@ export const rulesValidateCommand: Command = command({
     await readText(file)
     const { rules, problems, warnings } = await checkConfigFile(file)
     if (problems.length > 0) {
-      const detail = `${file} has ${countOf(problems.length, 'problem')}, so the service would not start with it. Correct:`
+      const detail = `${file} has ${countOf(problems.length, 'problem')}; the service does not start with it. Correct:`
       throw new CliError('SLUICE_CLI_INVALID_FILE', { detail, errors: problems })
     }
     const text = `${file} is valid: ${rules === 0 ? 'settings only, no rules' : countOf(rules, 'rule')}.`

@@ -201,7 +201,7 @@ describe('with Redis', () => {
     const two = await examine([...(await bare()), '--redis-url', `${server.url},${replica.url}`])
     const roles = two.outcome.json<{ findings: Finding[] }>().findings.filter(({ check }) => check === 'redis role')
     expect(roles.map(({ status }) => status)).toEqual(['ok', 'failed'])
-    const wrong = server.url.replace('redis://', 'redis://nobody:hunter2@')
+    const wrong = server.url.replace('redis://', 'redis://stranger:hunter2@')
     const refused = await examine([...(await bare()), '--redis-url', wrong])
     expect(refused.finding('redis')).toMatchObject({ status: 'failed', found: expect.stringContaining('WRONGPASS') })
     expect(refused.outcome.out).not.toContain('hunter2')

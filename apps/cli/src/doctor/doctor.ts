@@ -105,7 +105,9 @@ async function rulesFindings(settings: Settings): Promise<readonly Finding[]> {
     return [ok('rules', `${rulesFile} has ${countOf(rules, 'rule')}`), ...dubious]
   }
   const more = others.length === 0 ? '' : `; and ${others.length} more`
-  const advice = `Correct the file: the service does not start with it. "sluice rules validate ${rulesFile}" lists all problems.`
+  const advice =
+    'Correct the file: the service does not start with it. "sluice rules validate ' +
+    `${rulesFile}" lists all problems.`
   return [failed('rules', `${rulesFile}: ${problemText(first)}${more}`, advice)]
 }
 

@@ -29,7 +29,8 @@ export function clockFinding(check: string, reading: ClockReading): Finding {
   const aheadMs = Math.max(0, thereMs - afterMs)
   const behindMs = Math.max(0, beforeMs - thereMs)
   const skewMs = Math.max(aheadMs, behindMs)
-  const found = `${skewMs} ms ${behindMs > aheadMs ? 'behind' : 'ahead of'} this machine, read within ${afterMs - beforeMs} ms`
+  const side = behindMs > aheadMs ? 'behind' : 'ahead of'
+  const found = `${skewMs} ms ${side} this machine, read within ${afterMs - beforeMs} ms`
   if (skewMs <= WARN_ABOVE_MS) return ok(check, found)
   const advice = 'Synchronize all machines with the same time servers (chrony, systemd-timesyncd).'
   return skewMs <= FAIL_ABOVE_MS ? warning(check, found, advice) : failed(check, found, advice)

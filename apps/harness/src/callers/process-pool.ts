@@ -49,7 +49,7 @@ export class ProcessPool {
     })
   }
 
-  /** Takes the Redis away from every process. */
+  /** Disconnects every process from Redis. */
   detach(): Promise<void> {
     return this.#callers.order('detached', () => ({ kind: 'detach' }))
   }

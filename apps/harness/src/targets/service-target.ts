@@ -91,7 +91,7 @@ function isApproval({ allowed, reason, rule, failure }: CheckAnswer, resource: s
   const isDecided = (reason === 'allowed' || reason === 'limit') && failure === undefined
   if (isDecided && rule.startsWith(resource)) return allowed
   throw targetFailed({
-    received: `${failure === undefined ? `"${reason}" by rule "${rule}"` : `a decision by failure mode (${failure.cause})`}`,
+    received: failure === undefined ? `"${reason}" by rule "${rule}"` : `a decision by failure mode (${failure.cause})`,
     expected:
       `a decision by the rule for ${resource}: no exemption or other rule for its caller, and a store that ` +
       'answers',

@@ -113,7 +113,7 @@ describe('who is let in', () => {
     }
   })
 
-  it('is told which role is missing', async () => {
+  it('gets 403 with the missing role', async () => {
     const scene = await Scene.open()
     const { token } = await scene.issue('viewer')
     const { problem, headers } = scene.problem(`Bearer ${token}`, 'admin')
@@ -122,7 +122,7 @@ describe('who is let in', () => {
     expect(headers['WWW-Authenticate']).toBe('Bearer realm="sluice", error="insufficient_scope", scope="admin"')
   })
 
-  it('is nobody without a key', async () => {
+  it('is anonymous without a key', async () => {
     const { problem, headers } = (await Scene.open()).problem(undefined)
     expect(problem).toMatchObject({ status: 401, code: 'SLUICE_HTTP_UNAUTHORIZED' })
     expect(headers['WWW-Authenticate']).toBe('Bearer realm="sluice"')
@@ -138,14 +138,14 @@ describe('who is let in', () => {
     'Bearer slk_AAAAAAAAAAAA_BB BB',
     'Bearer slk_AAAAAAAAAAAA_B\u00e4r',
     `Bearer slk_A_${'B'.repeat(5000)}`,
-  ])('is nobody with the header %j', async (authorization) => {
+  ])('is anonymous with the header %j', async (authorization) => {
     const { problem, headers } = (await Scene.open()).problem(authorization)
     expect(problem).toMatchObject({ status: 401, code: 'SLUICE_HTTP_UNAUTHORIZED' })
     expect(headers['WWW-Authenticate']).toBe('Bearer realm="sluice", error="invalid_token"')
     expect(problem.detail).not.toContain('BBBB')
   })
 
-  it('is told the same for a key that does not exist and a secret that is wrong', async () => {
+  it('gets the same answer for an unknown key and for a wrong secret', async () => {
     const scene = await Scene.open()
     const { token } = await scene.issue('admin')
     const wrong = scene.problem(`Bearer ${withOtherSecret(token)}`)
@@ -185,7 +185,7 @@ describe('who is let in', () => {
     expect([scene.status(`Bearer ${token}`), scene.status(`Bearer ${newToken}`)]).toEqual([401, 200])
   })
 
-  it('is known while the database is away', async () => {
+  it('is accepted while the database is unreachable', async () => {
     const scene = await Scene.open()
     const { token } = await scene.issue('admin')
     await scene.config.close()

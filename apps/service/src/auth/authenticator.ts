@@ -96,10 +96,10 @@ const DETAILS: Readonly<Record<Rejection, string>> = {
 }
 
 /**
- * Finds out who asks, by API key, without asking the database. A key that is right is let in whatever others did: its
- * secret has 256 bits, so that there is nothing to guess, while keeping it out would let anybody lock the operators
- * out. Everything else is counted, and rejected with 429 beyond the limits of {@link FailedAttempts}. What is answered
- * and how long it takes is the same for a key that does not exist and a secret that is wrong.
+ * Authenticates callers by API key, without a query to the database. A valid key is always accepted, whatever others
+ * did: its secret has 256 bits and cannot be guessed, and rejecting it would let an attacker lock the operators out.
+ * Failed attempts are counted, and rejected with 429 beyond the limits of {@link FailedAttempts}. Answer and duration
+ * are the same for an unknown key and for a wrong secret.
  */
 export class Authenticator {
   readonly #keys: ApiKeyCache
@@ -119,8 +119,8 @@ export class Authenticator {
   }
 
   /**
-   * Who asks, when the role of the key is enough; else the problem to answer with: 401, 403 or 429, or 503 while no
-   * keys are known yet. `needed`: the role that is asked for; `none` for any valid key.
+   * The caller, if the role of its key suffices. Otherwise a problem: 401, 403, 429, or 503 while no keys are known
+   * yet. `needed`: the required role; `none` for any valid key.
    */
   authenticate(request: RequestOrigin, needed: ApiKeyRole): Principal | Answer {
     const { authorization } = request.headers
@@ -150,7 +150,7 @@ export class Authenticator {
         reason: rejection,
         limited: retryAfterMs > 0,
         address: this.#digest(address),
-        // Not the id itself: whoever mixes things up sends secrets in its place.
+        // A digest, not the id: some clients send the secret in place of the id.
         ...(keyId === undefined ? {} : { key: this.#digest(keyId) }),
       })
     }
@@ -175,7 +175,7 @@ function forbidden(role: ApiKeyRole, needed: ApiKeyRole): Answer {
 
 function tooManyFailures(retryAfterMs: number): Answer {
   const seconds = Math.ceil(retryAfterMs / 1000)
-  const detail = `Too many attempts with API keys that are not valid. Try again in ${seconds} seconds, with a valid one.`
+  const detail = `Too many attempts with invalid API keys. Try again in ${seconds} seconds, with a valid one.`
   return rejectionAnswer('SLUICE_HTTP_TOO_MANY_FAILURES', detail, { 'Retry-After': String(seconds) })
 }
 
@@ -205,7 +205,7 @@ const TOKEN = /^(slk_[0-9A-Za-z]{1,64})_([0-9A-Za-z]{1,256})$/
 const BEARER = /^Bearer +(\S+) *$/i
 
 /** Compared with when there is no such key, so that it takes as long as when there is one. */
-const NOBODY = hashSecret('').toString('hex')
+const UNKNOWN_KEY_HASH = hashSecret('').toString('hex')
 
 /** The token in an `Authorization` header; undefined when it is of another kind, or looks like no token. */
 function readBearer(authorization: string): ReadToken | undefined {
@@ -214,11 +214,11 @@ function readBearer(authorization: string): ReadToken | undefined {
 }
 
 /**
- * Whether a token has the secret of a key, of which the hash is kept in hexadecimal digits. It takes the same time
- * wherever they differ, and when there is no such key.
+ * Whether a token has the secret of a key, whose hash is stored in hexadecimal digits. Takes the same time wherever
+ * they differ, and for an unknown key.
  */
 function hasSecret({ secretHash }: ReadToken, kept: string | undefined): boolean {
-  const isEqual = timingSafeEqual(secretHash, Buffer.from(kept ?? NOBODY, 'hex'))
+  const isEqual = timingSafeEqual(secretHash, Buffer.from(kept ?? UNKNOWN_KEY_HASH, 'hex'))
   return isEqual && kept !== undefined
 }
 

@@ -41,9 +41,9 @@ export function sharedFailures(clock: Clock): SharedMemoryHandle {
 }
 
 /**
- * Limits failed attempts to authenticate: 20 a minute from one address, 10 a minute for one key id. Only failures are
- * counted, by each node for itself, whichever of its threads they come to, in a memory of their own: no flood of them
- * takes room from the counters of callers.
+ * Limits failed attempts to authenticate: 20 per minute from one address, 10 per minute for one key id. Only failures
+ * count. Each node counts for all of its threads, in a store of its own, so that a flood of failures does not evict the
+ * counters of callers.
  */
 export class FailedAttempts {
   readonly #engine: PolicyEngine<'sync'>

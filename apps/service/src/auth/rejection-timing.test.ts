@@ -6,8 +6,8 @@ import { expect, it } from 'vitest'
 import type { KnownApiKey } from './authenticator.ts'
 import { ApiKeyCache, Authenticator } from './authenticator.ts'
 
-// How long a refusal takes must not tell which keys there are: otherwise their ids could be found out one by one. What
-// looks like no key at all is not compared: its sender knows that without asking.
+// The duration of a rejection must not reveal which keys exist: otherwise ids could be found one by one. A malformed
+// key is not compared: its sender knows that it is malformed.
 
 const SAMPLES = 2000
 
@@ -104,7 +104,7 @@ class Door {
 }
 
 /**
- * The times of all kinds, taken in turn and in an order by chance, so that whatever else goes on falls on all of them.
+ * The times of all kinds, measured in turn and in random order, so that noise of the machine affects all of them.
  */
 function measured(seed: number): Readonly<Record<Kind, readonly number[]>> {
   const random = seededRandom(seed)

@@ -9,8 +9,7 @@ export interface TenantInput {
 }
 
 /**
- * What a request may be for the holder of a key of a tenant: the same one with the tenant in it, or the answer that
- * rejects it.
+ * A request with the key of a tenant, narrowed to that tenant, or the answer that rejects it.
  */
 export type Narrowing = (input: TenantInput, tenant: string) => TenantInput | Answer
 
@@ -32,9 +31,9 @@ const OTHER_COUNTERS: readonly string[] = [...OTHER_CALLERS, 'service']
 const RESET_FIELDS: ReadonlySet<string> = new Set([...TENANT_FIELDS, 'note'])
 
 /**
- * What the key of a tenant is good for, as far as its role allows it. Checks are made in the name of the tenant;
- * questions about callers, and changes of what is said about them, may be about the tenant itself only. Everything that
- * is not here concerns all tenants, and is not theirs to see.
+ * The operations open to the key of a tenant, as far as its role allows. Checks count for the tenant. Queries about
+ * callers, and changes to them, are limited to the tenant itself. Every operation that is not listed here concerns all
+ * tenants and is rejected.
  */
 const TENANT_OPERATIONS: Readonly<Partial<Record<OperationId, Narrowing>>> = {
   check: asTenant,
@@ -43,7 +42,7 @@ const TENANT_OPERATIONS: Readonly<Partial<Record<OperationId, Narrowing>>> = {
   acquire: asTenant,
   checkBatch: allAsTenant,
   checkBatchAlias: allAsTenant,
-  // Whoever has the id of a reservation was given it: it is signed, and cannot be guessed.
+  // The id of a reservation is signed and cannot be guessed, so its holder received it from the service.
   settle: unchanged,
   release: unchanged,
   heartbeat: unchanged,

@@ -13,7 +13,7 @@ import { SigningSecret } from './signing-secret.ts'
 it('an unreachable database is logged once per minute, however often it is tried', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'sluice-database-'))
   onTestFinished(() => rm(dataDir, { recursive: true, force: true }))
-  const settings = testSettings({ dataDir, databaseUrl: `postgres://nobody@127.0.0.1:${await freePort()}/none` })
+  const settings = testSettings({ dataDir, databaseUrl: `postgres://stranger@127.0.0.1:${await freePort()}/none` })
   const folder = dataFolder(dataDir)
   const messages: string[] = []
   const stream = {

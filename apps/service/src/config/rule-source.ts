@@ -110,7 +110,9 @@ function unreachableReasons(
     source === 'none'
       ? 'It is tried again by itself.'
       : 'What was known last stays active, and changes are not possible. It is tried again by itself.'
-  const message = `${place} has not been readable for ${secondsText(nowMs - unavailableSince)}. ${meanwhile} The log has the error.`
+  const message =
+    `${place} has not been readable for ${secondsText(nowMs - unavailableSince)}. ${meanwhile} The log has the ` +
+    'error.'
   return [{ code: 'config-unreachable', message }]
 }
 
@@ -132,7 +134,9 @@ function undeclaredReasons(undeclared: readonly UndeclaredDimension[]): readonly
   )
   const more = shown.length > MOST_NAMES ? ` and ${shown.length - MOST_NAMES} more` : ''
   const list = `${shown.slice(0, MOST_NAMES).join(', ')}${more}`
-  const message = `Rules use dimensions that are neither built in nor declared: ${list}. Correct them, or list them under "dimensions" in the rule set; until then such rules may match no request.`
+  const message =
+    `Rules use dimensions that are neither built in nor declared: ${list}. Correct them, or list them under ` +
+    '"dimensions" in the rule set; until then such rules may match no request.'
   return [{ code: 'dimension-undeclared', message }]
 }
 

@@ -138,7 +138,7 @@ describe('the numbers of a process', () => {
     expect([first, decodeSnowflake(BigInt(node.ids.next()!)).machine]).toEqual([5, 6])
   })
 
-  it('are asked for by what a thread has had, else by one after another from where the process begins', async () => {
+  it('prefer the number a thread had before, else the next one from the start of the process', async () => {
     const node = scene(3)
     node.answers = [1022, 5, 0]
     await node.numbers.start()

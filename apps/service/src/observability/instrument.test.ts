@@ -272,7 +272,7 @@ describe('Instrument', () => {
       exemptions: [
         {
           name: 'free',
-          match: { dimension: 'user', entities: ['nobody'] },
+          match: { dimension: 'user', entities: ['absent'] },
           rules: [{ ...own, regions: { 'sa-1': 2 } }],
         },
       ],
@@ -434,7 +434,7 @@ describe('Instrument on a store that fails', () => {
       refused: 0,
       breaker: 3,
     })
-    expect(numbersOf(snapshot, 'ratelimit_store_calls_total')).toEqual({ answered: 1, failed: 5 })
+    expect(numbersOf(snapshot, 'ratelimit_store_calls_total')).toEqual({ answered: 1, failed: 5, misused: 0 })
     expect(numbersOf(snapshot, 'ratelimit_failure_mode_checks_total')).toEqual({ open: 8, closed: 0, local: 0 })
     expect(numbersOf(snapshot, 'ratelimit_store_duration_ms')).toEqual({ '': 6 })
     expect(numbersOf(snapshot, 'ratelimit_breaker_opened_total')).toEqual({ '': 1 })

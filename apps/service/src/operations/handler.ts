@@ -84,7 +84,10 @@ export function jsonAnswer(status: number, json: string, options: JsonAnswerOpti
   return { status, headers, body }
 }
 
-/** Makes something of a value: at once when it is there, by promise when it is one. Stores that answer at once stay quick. */
+/**
+ * Makes something of a value: at once when it is there, by promise when it is one. Stores that answer at once stay
+ * quick.
+ */
 export function thenMaybe<T, R>(value: T | Promise<T>, use: (value: T) => R | Promise<R>): R | Promise<R> {
   return value instanceof Promise ? value.then(use) : use(value)
 }
@@ -98,7 +101,7 @@ export interface AdminAnswerOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** An answer with this value as JSON. What the admin API says is for who asked, and of now: nobody keeps it. */
+/** An answer with this value as JSON. Not cacheable: it depends on the caller and on the instant. */
 export function adminAnswer(value: unknown, options: AdminAnswerOptions = {}): Answer {
   return jsonAnswer(options.status ?? 200, JSON.stringify(value), { headers: headersOf(options) })
 }

@@ -14,7 +14,7 @@ export type CheckHealth = () => HealthCheck | Promise<HealthCheck>
 
 const NO_STORE = { 'Cache-Control': 'no-store' }
 
-/** Whether requests should be sent here: not before everything is there, and not once the service is told to stop. */
+/** Whether requests should be sent here: not before startup is complete, and not once shutdown begins. */
 export class Readiness {
   #checks: readonly CheckHealth[]
   #isStopping = false
@@ -38,7 +38,9 @@ export class Readiness {
     return reasonsOf(await this.#look())
   }
 
-  /** 200 with how everything stands, or 503 with the same. A service that decides with something wrong is degraded: 200. */
+  /**
+   * 200 with how everything stands, or 503 with the same. A service that decides with something wrong is degraded: 200.
+   */
   async answer(): Promise<Answer> {
     const looked = await this.#look()
     const checks = looked.map(({ name, ready, detail }): ReadinessCheck => ({ name, ready, detail }))
@@ -76,8 +78,8 @@ const STOPPING: HealthCheck = {
 const ALIVE = jsonAnswer(200, '{"status":"ok"}', { headers: { 'Cache-Control': 'no-store' } })
 
 /**
- * `livez`: 200 while the process answers at all. It depends on nothing else, because a restart would not bring back anything
- * else. `readyz`: whether requests should be sent here.
+ * `livez`: 200 while the process answers at all. It depends on nothing else, because a restart would not bring back
+ * anything else. `readyz`: whether requests should be sent here.
  */
 export function healthHandlers(readiness: Readiness): OperationHandlers<'livez' | 'readyz'> {
   return {

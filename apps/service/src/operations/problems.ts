@@ -56,18 +56,22 @@ export function changedMeanwhile(what: string): ProblemError {
 /** How an error of the library is answered. */
 interface ErrorAnswer {
   readonly problem: ProblemCode
-  /** Default: the message of the error. A text of its own where that may name things inside, such as addresses of servers. */
+  /**
+   * Default: the message of the error. A text of its own where that may name things inside, such as addresses of
+   * servers.
+   */
   readonly detail?: string
   /** Seconds after which it is worth another try. Default: none. */
   readonly retryAfter?: string
 }
 
-/** Every error that clients are told of. All others are failures of the service: 500, and the log says more. */
+/** The errors that become a problem document of their own. All others are 500; the log has the details. */
 const ERROR_ANSWERS: Partial<Readonly<Record<SluiceError['code'], ErrorAnswer>>> = {
   SLUICE_CONFIG_UNAVAILABLE: {
     problem: 'SLUICE_HTTP_CONFIG_UNAVAILABLE',
     detail:
-      'The configuration database gives no usable answer. Limits go on with what was known last. Before you repeat a change, look whether it was made.',
+      'The configuration database gives no usable answer. Limits go on with what was known last. Before you repeat ' +
+      'a change, look whether it was made.',
     retryAfter: RETRY_AFTER_SECONDS,
   },
   SLUICE_CONFIG_NOT_WRITABLE: { problem: 'SLUICE_HTTP_CONFIG_NOT_WRITABLE' },
@@ -79,7 +83,8 @@ const ERROR_ANSWERS: Partial<Readonly<Record<SluiceError['code'], ErrorAnswer>>>
   SLUICE_OUTCOME_UNKNOWN: {
     problem: 'SLUICE_HTTP_OUTCOME_UNKNOWN',
     detail:
-      'The store of the counters was asked, and no answer came: it may have happened or not. Done again, it may count twice; a reservation that is left alone is given back by itself.',
+      'The store of the counters was asked, and no answer came: it may have happened or not. Done again, it may ' +
+      'count twice; a reservation that is left alone is given back by itself.',
   },
   SLUICE_STORE_FULL: {
     problem: 'SLUICE_HTTP_OVERLOADED',
@@ -174,13 +179,19 @@ export interface InvalidRequest {
   readonly unlisted?: number
 }
 
-/** Turns a place in a rule set or list into the one in the body of the request; undefined for what the body does not have. */
+/**
+ * Turns a place in a rule set or list into the one in the body of the request; undefined for what the body does not
+ * have.
+ */
 export type PlaceOf = (path: string) => string | undefined
 
 /** A place in a rule set as the texts of problems name it; what is between quotes is somebody's resource or name. */
 const PLACE = /(?<![\w"/.])\/(?:rules|tiers|exemptions|denyList|domains)\/\d+(?:\/\w+)*/g
 
-/** A problem with all places in it as they are in the body. What the body does not have is said to be in the enforced rules. */
+/**
+ * A problem with all places in it as they are in the body. What the body does not have is said to be in the enforced
+ * rules.
+ */
 export function placedProblem(problem: RuleSetProblem, placeOf: PlaceOf): RuleSetProblem {
   const retold = (text: string): string => text.replaceAll(PLACE, (place) => placeOf(place) ?? elsewhere(place))
   const path = placeOf(problem.path)

@@ -36,7 +36,7 @@ it('is 503 with the reasons when it cannot decide', async () => {
   expect(problem.detail).not.toContain('Redis')
 })
 
-it('is 503 from the moment the service is told to stop', async () => {
+it('is 503 from the moment shutdown begins', async () => {
   const readiness = new Readiness([() => STORE])
   readiness.beginStop()
   const { status, body } = await readiness.answer()

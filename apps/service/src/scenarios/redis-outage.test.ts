@@ -67,7 +67,7 @@ describe('nodes that share a Redis', () => {
   })
 })
 
-describe('Redis away at the start', () => {
+describe('Redis unreachable at the start', () => {
   it('starts, decides by failure mode, reports it, and uses Redis as soon as it comes', async () => {
     const away = await startRedis()
     onTestFinished(() => away.close())

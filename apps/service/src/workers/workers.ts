@@ -103,7 +103,9 @@ export function workerThreads(parts: WorkerThreadsParts): Workers {
 function threadsCheck({ alive, count }: ThreadHub<unknown>): HealthCheck {
   const detail = `${alive} of ${count} running`
   if (alive >= count) return { name: 'threads', ready: true, detail }
-  const message = `Only ${alive} of ${count} threads serve requests. The others are being restarted; the log says why they ended.`
+  const message =
+    `Only ${alive} of ${count} threads serve requests. The others are being ` +
+    'restarted; the log says why they ended.'
   return { name: 'threads', ready: true, detail, reasons: [{ code: 'threads-missing', message }] }
 }
 

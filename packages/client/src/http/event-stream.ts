@@ -57,6 +57,6 @@ export class EventStreamReader {
 }
 
 function tooLong(): ClientError {
-  const detail = `An event of a stream has more than ${LONGEST_EVENT} characters. Check the proxies in front of the service.`
+  const detail = `An event has more than ${LONGEST_EVENT} characters. Check the proxies in front of the service.`
   return new ClientError('SLUICE_CLIENT_UNEXPECTED_ANSWER', { detail })
 }

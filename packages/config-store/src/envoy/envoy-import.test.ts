@@ -61,7 +61,7 @@ const MISTAKES: readonly [string, string, number, string, string][] = [
   ['replaces-a-list-of-texts', `${LIMIT}/replaces/0`, 7, '"orders"', 'a mapping of name'],
   ['replaces-is-a-text', `${LIMIT}/replaces`, 7, '"orders"', 'a list of { name }'],
   ['replaces-itself', `${LIMIT}/replaces/1/name`, 10, 'the name of this limit', 'the name of another limit'],
-  ['replaces-nobody', `${LIMIT}/replaces/0/name`, 8, '""', 'the name of another limit'],
+  ['replaces-nothing', `${LIMIT}/replaces/0/name`, 8, '""', 'the name of another limit'],
   ['requests-above-32-bits', `${LIMIT}/requests_per_unit`, 6, '4294967296', UINT32],
   ['requests-are-a-fraction', `${LIMIT}/requests_per_unit`, 6, '1.5', UINT32],
   ['requests-below-0', `${LIMIT}/requests_per_unit`, 6, '-1', UINT32],

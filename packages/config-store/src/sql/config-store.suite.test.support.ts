@@ -211,7 +211,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
           rules: [
             { resource: '/orders', dimension: 'user', limit: -1, window: '1m' },
             { resource: '/ok', dimension: 'user', limit: 1, window: '1m' },
-            { resource: '/orders', dimension: 'nobody!', limit: 1, window: 'never' },
+            { resource: '/orders', dimension: 'invalid!', limit: 1, window: 'never' },
           ],
           surprise: true,
         } as unknown as RuleSet
@@ -433,7 +433,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
         expect(await list({ dimension: 'user' }, 3)).toEqual(users)
         expect(await list({ entity: 'a' }, 1)).toEqual(['tenant:a/orders', 'user:a/a', 'user:a/z'])
         expect(await list({ dimension: 'user', entity: 'c' })).toEqual(['user:c/a', 'user:c/z'])
-        expect(await list({ dimension: 'nobody' })).toEqual([])
+        expect(await list({ dimension: 'unused' })).toEqual([])
         expect(await codeOf(store.members.list({ entity: 'a', limit: 1.5 }))).toBe('SLUICE_INVALID_OPTION')
         expect((await store.members.list({ entity: 'a' })).items).toEqual([])
       })

@@ -114,7 +114,7 @@ export interface BulkMembersRequest extends Infer<typeof BULK_MEMBERS_REQUEST> {
 export const BULK_ANSWER = answerSchema('BulkAnswer', {
   description: 'How many entries were put.',
   examples: [{ count: 1 }],
-  required: { count: count('So many.') },
+  required: { count: count('Number of entries.') },
 })
 export interface BulkAnswer extends Infer<typeof BULK_ANSWER> {}
 

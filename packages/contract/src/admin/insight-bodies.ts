@@ -45,8 +45,11 @@ const RULE_EXPLANATION = answerSchema('RuleExplanation', {
     origin: words('The part of the rule set it stands in.'),
     fate: {
       description:
-        'applies: it is decided. shadow: it is measured only. replaced: another rule that is enforced for the caller, more specific or of its tier, stands in its place. no-match: resource or method is another. nobody: the request does not say who it counts. off: it does not limit this caller. disabled: it is switched off.',
-      enum: ['applies', 'shadow', 'replaced', 'no-match', 'nobody', 'off', 'disabled'],
+        'applies: it is decided. shadow: it is measured only. replaced: another rule that is enforced for the ' +
+        'caller, more specific or of its tier, stands in its place. no-match: resource or method is another. ' +
+        'no-identity: the request has no value for the dimension. off: it does not limit this caller. disabled: it ' +
+        'is switched off.',
+      enum: ['applies', 'shadow', 'replaced', 'no-match', 'no-identity', 'off', 'disabled'],
     },
     why: words('Why, in words.'),
     steps: listOf<LimitStep>('How its limit comes about.', LIMIT_STEP.ref),
@@ -114,7 +117,9 @@ const AUDIT_RECORD = answerSchema('AuditRecord', {
     ),
     details: {
       description:
-        'What exactly was touched, without secrets. For counters.reset: the caller, and the counters that were reset with rule, resource, dimension and entity, at most 100 of them, and counterCount, how many there were.',
+        'What exactly was touched, without secrets. For counters.reset: the caller, and the counters that were ' +
+        'reset with rule, resource, dimension and entity, at most 100 of them, and counterCount, how many there ' +
+        'were.',
     },
     note: words('Why, in the words of who did it.'),
     before: { description: 'What was there, without secrets; absent where nothing was.' },

@@ -2,8 +2,7 @@ import type { Reference } from '../schema/json-schema.ts'
 import { referenceTo } from '../schema/json-schema.ts'
 
 /**
- * The schemas that are not written here, because the rule engine has them: whoever makes the OpenAPI document brings them
- * along under these names.
+ * Schemas that the rule engine defines. The OpenAPI document includes them under these names.
  */
 export const FOREIGN_SCHEMAS = [
   'RuleSet',

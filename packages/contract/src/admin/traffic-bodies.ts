@@ -23,11 +23,11 @@ const POINT_PARTS = {
   withoutStore: count('Those that were decided without the store.'),
   storeErrors: count('Questions to the store that failed.'),
   storeP50Ms: {
-    description: 'Half of the questions to the store were answered within so many milliseconds.',
+    description: 'Median duration of calls to the store, in milliseconds.',
     ...LATENCY,
   },
   storeP99Ms: {
-    description: '99 % of the questions to the store were answered within so many milliseconds.',
+    description: '99th percentile of the duration of calls to the store, in milliseconds.',
     ...LATENCY,
   },
   resources: listOf<TrafficShare>('The resources with most checks.', TRAFFIC_SHARE.ref),
@@ -105,7 +105,7 @@ export const LIVE_SAMPLE = answerSchema('LiveSample', {
     inFlight: count('Requests that are being answered.'),
     firingAlerts: count('Alerts that hold.'),
     breaker: {
-      description: 'Whether the store is asked: closed when it is, half-open when it is tried again.',
+      description: 'State of the breaker. closed: calls go to the store. open: none do. half-open: one call probes it.',
       type: 'string',
       enum: ['closed', 'half-open', 'open'],
     },

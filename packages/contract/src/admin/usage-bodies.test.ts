@@ -22,7 +22,7 @@ describe('a question for usage', () => {
   })
 
   it.each([
-    [{}, '?', 'nobody', 'at least one of user, apiKey, ip, tenant, service, resource, descriptors'],
+    [{}, '?', 'none', 'at least one of user, apiKey, ip, tenant, service, resource, descriptors'],
     [{ clientIp: '1.2.3' }, '?clientIp', 'a text of 5 characters', 'an IPv4 or IPv6 address'],
     [{ usr: 'u' }, '?usr', 'an unknown field', 'only user, apiKey, ip, tenant, service, userId, clientIp, tenantId'],
     [{ user: 'u', tokens: '1' }, '?tokens', 'an unknown field', 'only user'],

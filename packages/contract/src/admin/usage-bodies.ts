@@ -40,7 +40,8 @@ export const COUNTER = answerSchema('Counter', {
     },
     resetAt: {
       description:
-        'When the full limit is there again if nothing more is taken, in whole seconds rounded up. Null when the store did not answer.',
+        'When the full limit is there again if nothing more is taken, in whole seconds rounded up. Null when the ' +
+        'store did not answer.',
       type: ['string', 'null'],
     },
     blockedUntil: {
@@ -117,7 +118,7 @@ const RESET_FORM = bodyForm(RESET_REQUEST, 'a JSON object that says who is meant
 
 const USAGE_FORM = formWithout(RESET_FORM, 'note')
 
-/** Turns the parameters of a query into whose usage is asked for, or into everything that is wrong with them. */
+/** Parses the parameters of a query into the caller whose usage is requested, or into all their problems. */
 export function parseUsageQuery(query: Readonly<Record<string, string>>): Parsed<{ readonly who: NamedCaller }> {
   const { descriptors: text, ...rest } = query
   const descriptors = text === undefined ? undefined : parsedJson(text)
@@ -125,7 +126,7 @@ export function parseUsageQuery(query: Readonly<Record<string, string>>): Parsed
   const caller = descriptors === undefined ? rest : { ...rest, descriptors }
   if (!hasForm(caller, USAGE_FORM)) return inQuery(formProblems(caller, USAGE_FORM))
   const who = namedCaller(caller)
-  return Object.keys(who).length === 0 ? inQuery(nobody()) : { ok: true, who }
+  return Object.keys(who).length === 0 ? inQuery(noCaller()) : { ok: true, who }
 }
 
 /** Turns the parsed JSON of a body into whose counters start anew, or into everything that is wrong with it. */
@@ -134,7 +135,7 @@ export function parseResetRequest(
 ): Parsed<{ readonly who: NamedCaller; readonly note: string | undefined }> {
   if (!hasForm(body, RESET_FORM)) return formProblems(body, RESET_FORM)
   const who = namedCaller(body)
-  return Object.keys(who).length === 0 ? nobody() : { ok: true, who, note: body.note }
+  return Object.keys(who).length === 0 ? noCaller() : { ok: true, who, note: body.note }
 }
 
 /** The caller in a body or query whose form is right. */
@@ -145,8 +146,8 @@ function namedCaller(fields: ResetRequest): NamedCaller {
   return Object.fromEntries(given.map((name) => [name, named[name]]))
 }
 
-function nobody(): InvalidBody {
-  const problem = { path: '', received: 'nobody', expected: `at least one of ${CALLER_FIELDS.join(', ')}` }
+function noCaller(): InvalidBody {
+  const problem = { path: '', received: 'none', expected: `at least one of ${CALLER_FIELDS.join(', ')}` }
   return { ok: false, problems: [problem], unlisted: 0 }
 }
 

@@ -65,9 +65,11 @@ export const DRAFT_REQUEST = requestSchema('DraftRequest', {
     ruleSet: RULE_SET,
     basedOn: {
       title:
-        'the number of the version that its author has seen enforced, which GET /admin/ratelimits tells as "version"; 0 when none was',
+        'the number of the version that its author has seen enforced, which GET /admin/ratelimits tells as ' +
+        '"version"; 0 when none was',
       ...whole(
-        'The enforced version that the author has seen, 0 when none was. The draft cannot be enforced in the place of another, which somebody may have made meanwhile.',
+        'The enforced version that the author has seen, 0 when none was. The draft cannot be enforced in the place ' +
+          'of another, which somebody may have made meanwhile.',
         0,
         LARGEST_VERSION,
       ),

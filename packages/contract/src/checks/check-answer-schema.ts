@@ -45,19 +45,22 @@ export const CHECK_ANSWER_PROPERTIES = {
     },
     remaining: {
       description:
-        'Whole tokens left under it. Null when nothing limits the call (limit is null too), and when it is unknown: the store did not answer, and the call was allowed without it (failure is set).',
+        'Whole tokens left under it. Null when nothing limits the call (limit is null too), and when it is ' +
+        'unknown: the store did not answer, and the call was allowed without it (failure is set).',
       type: ['integer', 'null'],
       minimum: 0,
     },
     resetAt: {
       description:
-        'When the full limit is there again if nothing more is taken: an RFC 3339 instant in UTC, in whole seconds rounded up. Null when remaining is null, and when there is no such instant.',
+        'When the full limit is there again if nothing more is taken: an RFC 3339 instant in UTC, in whole seconds ' +
+        'rounded up. Null when remaining is null, and when there is no such instant.',
       type: ['string', 'null'],
       pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$',
     },
     retryAfter: {
       description:
-        'Whole seconds, rounded up, after which the same call would be allowed. Null when it is allowed, and when waiting does not help.',
+        'Whole seconds, rounded up, after which the same call would be allowed. Null when it is allowed, and when ' +
+        'waiting does not help.',
       type: ['integer', 'null'],
       minimum: 0,
     },

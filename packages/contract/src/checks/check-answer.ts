@@ -3,8 +3,8 @@ import type { DecisionLike } from './decision.ts'
 import { wholeSeconds } from './decision.ts'
 
 /**
- * Who is counted: `ip`, `user`, `apiKey`, `tenant`, `service`, `global` (all together), the name of a descriptor, or several
- * joined by `+`, such as `tenant+user`.
+ * Who is counted: `ip`, `user`, `apiKey`, `tenant`, `service`, `global` (all together), the name of a descriptor, or
+ * several joined by `+`, such as `tenant+user`.
  */
 export type Dimension = string
 
@@ -36,7 +36,9 @@ export function checkAnswerJson(answer: CheckAnswer): string {
   const { allowed, reason, limit, remaining, resetAt, retryAfter, dimension, rule } = answer
   const { decisionId, version, delayMs, failure } = answer
   const reset = resetAt === null ? 'null' : `"${resetAt}"`
-  let json = `{"allowed":${allowed},"reason":"${reason}","limit":${limit},"remaining":${remaining},"resetAt":${reset},"retryAfter":${retryAfter},"dimension":${quoted(dimension)},"rule":${quoted(rule)}`
+  let json =
+    `{"allowed":${allowed},"reason":"${reason}","limit":${limit},"remaining":${remaining},` +
+    `"resetAt":${reset},"retryAfter":${retryAfter},"dimension":${quoted(dimension)},"rule":${quoted(rule)}`
   if (decisionId !== undefined) json += `,"decisionId":${quoted(decisionId)}`
   if (version !== undefined) json += `,"version":${version}`
   if (delayMs !== undefined) json += `,"delayMs":${delayMs}`
@@ -46,7 +48,9 @@ export function checkAnswerJson(answer: CheckAnswer): string {
   return `${json}}`
 }
 
-/** The answers to a batch, in the order of its requests, as JSON: the same text as `JSON.stringify({ answers })` gives. */
+/**
+ * The answers to a batch, in the order of its requests, as JSON: the same text as `JSON.stringify({ answers })` gives.
+ */
 export function batchAnswerJson(answers: readonly CheckAnswer[]): string {
   return `{"answers":[${answers.map(checkAnswerJson).join()}]}`
 }
@@ -70,8 +74,8 @@ const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padS
 let lastDay = { number: 0, text: '1970-01-01' }
 
 /**
- * An instant in milliseconds since 1970 as RFC 3339 in whole seconds, rounded up. Null for 0 and `Infinity`: there is no such
- * instant. `Date` is asked once a day and not for each answer, where it would cost as much as the decision itself.
+ * An instant in milliseconds since 1970 as RFC 3339 in whole seconds, rounded up. Null for 0 and `Infinity`: there is
+ * no such instant. `Date` is called once a day: once per answer, it would cost as much as the decision itself.
  */
 export function instantText(ms: number): string | null {
   if (!(ms > 0) || !Number.isFinite(ms)) return null

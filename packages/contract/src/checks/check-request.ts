@@ -16,7 +16,7 @@ import { requestSchema } from '../schema/json-schema.ts'
 import type { FieldProblem } from '../schema/value-schemas.ts'
 import { address, entryName, listOf, text } from '../schema/value-schemas.ts'
 
-/** Where checks are asked: `POST` to this path. */
+/** The path of checks, with `POST`. */
 export const CHECK_PATH = '/internal/ratelimit/check'
 
 /** Most tokens one request may take. */
@@ -78,7 +78,9 @@ export const CHECK_PROPERTIES = {
     descriptors: {
       title: 'an object of at most 32 descriptors, by name',
       description:
-        'Further dimensions and numbers, by name: rules may count by them, or take their cost from them. A descriptor "user", "apiKey", "ip" or "tenant" must have the value of the field of the same name, which says who is counted; "service" that of "service", if both are given.',
+        'Further dimensions and numbers, by name: rules may count by them, or take their cost from them. A ' +
+        'descriptor "user", "apiKey", "ip" or "tenant" must have the value of the field of the same name, which ' +
+        'says who is counted; "service" that of "service", if both are given.',
       type: 'object',
       maxProperties: 32,
       propertyNames: { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,63}$' },
@@ -133,8 +135,8 @@ export type IdentityName = 'user' | 'apiKey' | 'ip' | 'tenant' | 'service'
 const NO_PROBLEMS: readonly FieldProblem[] = []
 
 /**
- * Identities that a request names twice and not alike: by both names of a field, or by a field and a descriptor. Who is counted
- * would not be who the request seems to name. A descriptor "service" may stand alone: rules can count by it.
+ * Identities that a request names twice and not alike: by both names of a field, or by a field and a descriptor. Who is
+ * counted would not be who the request seems to name. A descriptor "service" may stand alone: rules can count by it.
  */
 function identityProblems(body: object, at: string): readonly FieldProblem[] {
   const call = body as Partial<CheckRequest>
@@ -183,8 +185,8 @@ const CHECK_FORM = bodyForm(CHECK_REQUEST, 'a JSON object with the check', CHECK
 
 /**
  * Turns the parsed JSON of a body into a check request, or into the list of everything that is wrong with it: wrong
- * values, a missing `resource`, unknown fields, identities named twice and not alike. Never throws; `body` may be anything that
- * `JSON.parse` gives, also an object with a member named `__proto__`.
+ * values, a missing `resource`, unknown fields, identities named twice and not alike. Never throws; `body` may be
+ * anything that `JSON.parse` gives, also an object with a member named `__proto__`.
  */
 export function parseCheckRequest(body: unknown): ParsedCheckRequest {
   if (!hasForm(body, CHECK_FORM)) return formProblems(body, CHECK_FORM)
@@ -201,8 +203,8 @@ const BATCH_FORM = bodyForm(BATCH_REQUEST, 'a JSON object with "requests", a lis
 })
 
 /**
- * Turns the parsed JSON of a batch into its check requests, or into what is wrong with it. One invalid request rejects the whole
- * batch. Never throws.
+ * Turns the parsed JSON of a batch into its check requests, or into what is wrong with it. One invalid request rejects
+ * the whole batch. Never throws.
  */
 export function parseBatchRequest(body: unknown): ParsedBatchRequest {
   if (!hasForm(body, BATCH_FORM)) return formProblems(body, BATCH_FORM)

@@ -26,15 +26,15 @@ export interface LimitReportLike {
 }
 
 /**
- * What this package needs to know of a decision. Decisions of the library and of the rule engine have this shape; nothing
- * here depends on them, so that a browser can use the same code.
+ * What this package needs to know of a decision. Decisions of the library and of the rule engine have this shape;
+ * nothing here depends on them, so that a browser can use the same code.
  */
 export interface DecisionLike {
   readonly allowed: boolean
   /**
-   * Allowed: `allowed`, `exempt` (no rule holds for it), `unlimited` (no rule applies to it). Denied: `limit` (come back
-   * later), `never` (the cost can never fit), `blocked`, `denied` (it is on the deny list), `unavailable` (the store could not
-   * be asked, and the failure mode of the rule is closed).
+   * Allowed: `allowed`, `exempt` (no rule holds for it), `unlimited` (no rule applies to it). Denied: `limit` (come
+   * back later), `never` (the cost can never fit), `blocked`, `denied` (it is on the deny list), `unavailable` (the
+   * store could not be asked, and the failure mode of the rule is closed).
    */
   readonly reason: DecisionReason
   /** The rule that decided, or the entry of the deny list or exemption; empty when there is none. */
@@ -44,8 +44,8 @@ export interface DecisionLike {
   /** Whole units left. Null when it is unknown: the store did not answer, and the call was allowed without it. */
   readonly remaining: number | null
   /**
-   * When the full limit is there again; milliseconds since 1970, 0 when there is no such instant. Without meaning when `limit`
-   * is `Infinity`.
+   * When the full limit is there again; milliseconds since 1970, 0 when there is no such instant. Without meaning when
+   * `limit` is `Infinity`.
    */
   readonly resetAt: number
   /** Milliseconds until the same call would be allowed; 0 when it is, `Infinity` when waiting does not help. */

@@ -10,7 +10,7 @@ function wrongPlaces(body: unknown): readonly string[] {
 }
 
 describe('a request of the Envoy protocol', () => {
-  it('is read as protobuf reads JSON: names in either form, numbers also as text, what is left out is 0 or empty', () => {
+  it('is read as protobuf JSON: names in either form, numbers also as strings, missing is 0 or empty', () => {
     const limit = { requests_per_unit: '10', unit: 'MINUTE' }
     const entries = [{ key: 'user' }, ENTRY]
     const descriptors = [

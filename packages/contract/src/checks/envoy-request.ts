@@ -12,7 +12,9 @@ import type { Infer, ValueOf } from '../schema/json-schema.ts'
 import { requestSchema } from '../schema/json-schema.ts'
 import { bodyOf, listOf, words } from '../schema/value-schemas.ts'
 
-/** Where requests of the Envoy rate limit protocol are asked as JSON: `POST` to this path, as at envoyproxy/ratelimit. */
+/**
+ * The path of the Envoy rate limit protocol as JSON, with `POST`, as in envoyproxy/ratelimit.
+ */
 export const ENVOY_PATH = '/json'
 
 /** Most descriptors in one request. */
@@ -177,8 +179,8 @@ const REQUEST_FORM = bodyForm(ENVOY_REQUEST, 'a JSON object with "domain" and "d
 })
 
 /**
- * Turns the parsed JSON of a body into a request by descriptors, or into what is wrong with it. One invalid descriptor rejects the
- * whole request. Never throws.
+ * Turns the parsed JSON of a body into a request by descriptors, or into what is wrong with it. One invalid descriptor
+ * rejects the whole request. Never throws.
  */
 export function parseEnvoyRequest(body: unknown): Parsed<{ readonly request: ValidEnvoyRequest }> {
   if (!hasForm(body, REQUEST_FORM)) return formProblems(body, REQUEST_FORM)
@@ -188,7 +190,7 @@ export function parseEnvoyRequest(body: unknown): Parsed<{ readonly request: Val
   return { ok: true, request: { domain, descriptors: descriptors.map(validDescriptor), ...hitsOf(body) } }
 }
 
-/** What is wrong with a request in which a field stands under both of its names: nobody knows which is meant. */
+/** The problem of a request with both names of a field: it is ambiguous. */
 function doubledField(request: EnvoyRequest): InvalidBody | undefined {
   const problems: InvalidBody['problems'][number][] = []
   const look = (value: object | undefined, [one, other]: readonly [string, string], at: string): void => {

@@ -57,7 +57,7 @@ describe.each(READERS)('%s', (_, at, parse) => {
   })
 
   it.each(['user', 'apiKey', 'ip', 'tenant'])(
-    'refuses a descriptor "%s" without the field of the same name, which would count nobody',
+    'rejects a descriptor "%s" without the field of the same name, which identifies the caller',
     (name) => {
       expect(problemsOf(parse({ resource: '/orders', descriptors: { [name]: 'x' } }))).toEqual([
         {

@@ -25,7 +25,8 @@ const CALL_REPORT = requestSchema('CallReport', {
   required: {
     resource: CHECK_PROPERTIES.required.resource,
     failed: flag(
-      'Whether what was called failed, such as by an answer of 500 or above, or by none in time. A mistake of the caller is no failure.',
+      'Whether what was called failed, such as by an answer of 500 or above, or by none in time. A mistake of the ' +
+        'caller is no failure.',
     ),
   },
   optional: { method: CHECK_PROPERTIES.optional.method },
@@ -59,8 +60,8 @@ const REPORT_FORM = bodyForm(REPORT_REQUEST, 'a JSON object with "reports", a li
 })
 
 /**
- * Turns the parsed JSON of a body into reports, or into everything that is wrong with them. One invalid report rejects all. Never
- * throws.
+ * Turns the parsed JSON of a body into reports, or into everything that is wrong with them. One invalid report rejects
+ * all. Never throws.
  */
 export function parseReportRequest(body: unknown): Parsed<ReportRequest> {
   if (!hasForm(body, REPORT_FORM)) return formProblems(body, REPORT_FORM)

@@ -24,7 +24,8 @@ const RESERVATION_ID = text('Names the reservation or slot, as it was given: opa
 
 const EXPIRES_AT = {
   description:
-    'When it is given back by itself: an RFC 3339 instant in UTC, in milliseconds rounded down. Null when there is no such instant.',
+    'When it is given back by itself: an RFC 3339 instant in UTC, in milliseconds rounded down. Null when there is ' +
+    'no such instant.',
   type: ['string', 'null'],
   pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$',
 } as const
@@ -42,7 +43,8 @@ export const RESERVE_REQUEST = requestSchema('ReserveRequest', {
   optional: {
     ...CHECK_PROPERTIES.optional,
     expiresAfterMs: whole(
-      'Milliseconds after which what was neither settled nor released is given back. Default: 60000. Slots end with their lease.',
+      'Milliseconds after which what was neither settled nor released is given back. Default: 60000. Slots end ' +
+        'with their lease.',
       1,
       LONGEST_RESERVATION_MS,
     ),
@@ -163,7 +165,8 @@ export function parseReservationRequest(body: unknown): Parsed<ReservationReques
 }
 
 /**
- * The instant at which something ends, as these answers tell it: never after `expiresAtMs`, which is in milliseconds since
+ * The instant at which something ends, as these answers tell it: never after `expiresAtMs`, which is in milliseconds
+ * since
  * 1970. Null for `Infinity`: it does not end.
  */
 export function expiryText(expiresAtMs: number): string | null {

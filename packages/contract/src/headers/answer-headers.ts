@@ -39,7 +39,8 @@ export const ANSWER_HEADERS: Readonly<Record<AnswerHeaderName, AnswerHeader>> = 
   },
   RateLimit: {
     description:
-      'What is left under each limit (draft-ietf-httpapi-ratelimit-headers-11); only with the header profiles draft-11 and both.',
+      'What is left under each limit (draft-ietf-httpapi-ratelimit-headers-11); only with the header profiles ' +
+      'draft-11 and both.',
     schema: TEXT,
     example: '"/api/v1/data@user";r=523;t=45',
   },
@@ -56,7 +57,8 @@ export const ANSWER_HEADERS: Readonly<Record<AnswerHeaderName, AnswerHeader>> = 
   'Cache-Control': { description: 'Whether the answer may be stored.', schema: TEXT, example: 'no-store' },
   ETag: {
     description:
-      'What was read or written, for If-Match: the revision of an entry, or the number of a version. Of a list for firewalls, for If-None-Match: its digest.',
+      'What was read or written, for If-Match: the revision of an entry, or the number of a version. Of a list for ' +
+      'firewalls, for If-None-Match: its digest.',
     schema: { type: 'string', pattern: '^"[0-9A-Za-z_-]+"$' },
     example: '"13"',
   },

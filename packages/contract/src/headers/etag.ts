@@ -4,8 +4,9 @@ const TAG = /^"(0|[1-9]\d{0,14})"$/
 export type ExpectedRevision = number | 'any' | 'unknown'
 
 /**
- * The `ETag` of something at a revision: of an override, a membership, a block, the incident switch or a version its revision;
- * of rules, tiers, exemptions and deny list, and of what a rollback goes back from, the number of the enforced version. 0 stands for nothing there yet.
+ * The `ETag` of something at a revision: of an override, a membership, a block, the incident switch or a version its
+ * revision; of rules, tiers, exemptions and deny list, and of what a rollback goes back from, the number of the
+ * enforced version. 0 stands for nothing there yet.
  */
 export function etagOf(revision: number): string {
   return `"${revision}"`

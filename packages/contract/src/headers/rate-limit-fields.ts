@@ -16,14 +16,14 @@ const MOST_ANNOUNCED = 16
 const LONGEST_NUMBERED = 200
 
 /**
- * The `RateLimit` and `RateLimit-Policy` fields for `decision`, or undefined when it has no limit to speak of. `nowMs` is the
- * time of the answer, milliseconds since 1970.
+ * The `RateLimit` and `RateLimit-Policy` fields for `decision`, or undefined when it has no limit to speak of. `nowMs`
+ * is the time of the answer, milliseconds since 1970.
  *
- * Each limit is an item under the name of its rule; where a rule has several windows, the window is part of the name. `q` is
- * the limit, `w` its window in whole seconds rounded up, `qu` what is counted when that is not requests, `pk` whose quota it
- * is. `r` is what is left and `t` the whole seconds, rounded up, for which that is all: until the full limit is there again
- * or, under a limit that denies, until the same call would be allowed. A denial has a `t` only for the limits that deny,
- * so that `Retry-After` is never before any of them.
+ * Each limit is an item under the name of its rule; where a rule has several windows, the window is part of the name.
+ * `q` is the limit, `w` its window in whole seconds rounded up, `qu` what is counted when that is not requests, `pk`
+ * whose quota it is. `r` is what is left and `t` the whole seconds, rounded up, for which that is all: until the full
+ * limit is there again or, under a limit that denies, until the same call would be allowed. A denial has a `t` only for
+ * the limits that deny, so that `Retry-After` is never before any of them.
  */
 export function rateLimitFields(decision: DecisionLike, nowMs: number): RateLimitFields | undefined {
   const reports = announced(decision)
@@ -115,8 +115,8 @@ export function fieldInteger(value: number): string {
 }
 
 /**
- * A String of a structured field. It can hold printable ASCII only: every other character is percent-encoded as in a URL, and
- * so is `%`, so that two texts never look alike. Long texts are cut.
+ * A String of a structured field. It can hold printable ASCII only: every other character is percent-encoded as in a
+ * URL, and so is `%`, so that two texts never look alike. Long texts are cut.
  */
 export function fieldString(text: string): string {
   const short = text.length > LONGEST_TEXT ? text.slice(0, LONGEST_TEXT) : text

@@ -41,8 +41,8 @@ export interface ReadBodies {
 }
 
 /**
- * How the bodies of checks, and of what names callers as checks do, are decoded: several times as fast as by their schemas, with
- * one name for each identity and defaults filled in. All other bodies are checked by their schema.
+ * How the bodies of checks, and of what names callers as checks do, are decoded: several times as fast as by their
+ * schemas, with one name for each identity and defaults filled in. All other bodies are checked by their schema.
  */
 export const BODY_READERS: { readonly [Id in keyof ReadBodies]: (body: unknown) => Parsed<ReadBodies[Id]> } = {
   check: parseCheckRequest,

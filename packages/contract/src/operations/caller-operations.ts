@@ -102,7 +102,8 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     role: 'editor',
     summary: 'Sets an override',
     description:
-      'Adds an override, or puts it in the place of the one for the same dimension, entity and resource. With If-Match "0" only when there is none.',
+      'Adds an override, or puts it in the place of the one for the same dimension, entity and resource. With ' +
+      'If-Match "0" only when there is none.',
     body: OVERRIDE,
     answers: {
       200: {
@@ -192,7 +193,9 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     role: 'viewer',
     summary: 'Lists blocked addresses for a firewall',
     description:
-      'The addresses that are blocked, as text: on each line a network in CIDR form, then # and when the block expires. Lines that begin with # are comments. Send the ETag back as If-None-Match: the answer is 304 while nothing has changed.',
+      'The addresses that are blocked, as text: on each line a network in CIDR form, then # and when the block ' +
+      'expires. Lines that begin with # are comments. Send the ETag back as If-None-Match: the answer is 304 while ' +
+      'nothing has changed.',
     answers: {
       200: {
         description: 'The networks.',
@@ -200,7 +203,8 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
         schema: { type: 'string' },
         headers: ['ETag', 'Cache-Control'],
         example:
-          '# Addresses that Sluice blocks: a network, and when its block expires.\n192.0.2.7/32 # expires=2025-11-05T11:05:00.000Z\n2001:db8:0:1::/64 # expires=2025-11-05T10:20:00.000Z\n',
+          '# Addresses that Sluice blocks: a network, and when its block expires.\n192.0.2.7/32 # ' +
+          'expires=2025-11-05T11:05:00.000Z\n2001:db8:0:1::/64 # expires=2025-11-05T10:20:00.000Z\n',
       },
       304: { description: 'Nothing has changed since the list of this tag.', headers: ['ETag', 'Cache-Control'] },
     },
@@ -226,7 +230,8 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     role: 'editor',
     summary: 'Lifts a block',
     description:
-      'Lets a caller in again, whichever rule blocked it, and forgets what led to the block. Helps on the next request.',
+      'Lets a caller in again, whichever rule blocked it, and forgets what led to the block. Helps on the next ' +
+      'request.',
     parameters: WHO,
     answers: GONE,
     problems: [...REMOVES, 'SLUICE_HTTP_STORE_UNAVAILABLE'],
@@ -249,7 +254,8 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     role: 'editor',
     summary: 'Starts or ends incident mode',
     description:
-      'Multiplies limits by the `incident` of each rule, or of the rule set, until it is ended or its time is over. Where no rule has one, nothing changes and the answer has a `warning`.',
+      'Multiplies limits by the `incident` of each rule, or of the rule set, until it is ended or its time is ' +
+      'over. Where no rule has one, nothing changes and the answer has a `warning`.',
     body: INCIDENT,
     answers: { 200: { description: 'How the switch stands.', schema: INCIDENT_ANSWER.ref, headers: ['ETag'] } },
     problems: WRITES,

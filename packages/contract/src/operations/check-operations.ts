@@ -75,7 +75,9 @@ const BATCH = {
   role: 'none',
   summary: 'Checks several calls at once',
   description:
-    'Decides up to 100 checks, each on its own and in their order, as so many calls of check would: what one of them takes is gone for the next. The status is 200 whatever the answers say. One invalid check rejects the whole batch, and nothing is counted.',
+    'Decides up to 100 checks, each on its own and in order, like separate calls of check: what one of them takes ' +
+    'is gone for the next. The status is 200 whatever the answers say. One invalid check rejects the ' +
+    'whole batch, and nothing is counted.',
   body: BATCH_REQUEST.ref,
   maxBodyBytes: BATCH_BYTES,
   answers: { 200: { description: 'One answer for each check, in their order.', schema: BATCH_ANSWER.ref } },
@@ -96,7 +98,9 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
     role: 'none',
     summary: 'Checks a call',
     description:
-      'Finds the rules that hold for a call, decides all of them together, and takes its tokens when all allow it. A denied call takes nothing. When the store of the counters does not answer, each rule decides by its failure mode, and the answer says so.',
+      'Finds the rules that hold for a call, decides all of them together, and takes its tokens when all allow it. ' +
+      'A denied call takes nothing. When the store of the counters does not answer, each rule decides by its ' +
+      'failure mode, and the answer says so.',
     body: CHECK_REQUEST.ref,
     answers: {
       200: { description: 'The call may go on.', schema: CHECK_ANSWER.ref, headers: LIMIT_HEADERS },
@@ -125,7 +129,8 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
     role: 'none',
     summary: 'Reserves tokens',
     description:
-      'For calls whose cost is known afterwards: takes the tokens now; settle corrects them to what was used, release gives them back. What is neither settled nor released is given back by itself.',
+      'For calls whose cost is known afterwards: takes the tokens now; settle corrects them to what was used, ' +
+      'release gives them back. What is neither settled nor released is given back by itself.',
     body: RESERVE_REQUEST.ref,
     answers: { 200: HELD, 429: DENIED },
     problems: BUSY,
@@ -136,7 +141,8 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
     role: 'none',
     summary: 'Settles a reservation',
     description:
-      'Makes the charge of a reservation stand at what was used. Asked again, a node that remembers the settlement gives the same answer, and changes nothing.',
+      'Makes the charge of a reservation stand at what was used. Asked again, a node that remembers the settlement ' +
+      'gives the same answer, and changes nothing.',
     body: SETTLE_REQUEST.ref,
     answers: { 200: { description: 'What became of the reservation.', schema: SETTLEMENT_ANSWER.ref } },
     problems: STORE_AWAY,
@@ -158,7 +164,10 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
     role: 'none',
     summary: 'Acquires a slot',
     description:
-      'For rules that limit how much goes on at once: takes a slot, and waits for one for as long as maxWaitMs says. Callers that wait in one thread of a node get slots in order of arrival, within 100 ms of a release on any node. The slot is held until it is released or its lease ends; heartbeat renews the lease. A wait for tokens of other rules that is known to be longer than maxWaitMs is denied at once.',
+      'For rules that limit how much goes on at once: takes a slot, and waits for one for as long as maxWaitMs ' +
+      'says. Callers that wait in one thread of a node get slots in order of arrival, within 100 ms of a release ' +
+      'on any node. The slot is held until it is released or its lease ends; heartbeat renews the lease. A wait ' +
+      'for tokens of other rules that is known to be longer than maxWaitMs is denied at once.',
     body: ACQUIRE_REQUEST.ref,
     answers: { 200: HELD, 429: DENIED },
     problems: BUSY,
@@ -178,7 +187,11 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
     path: '/internal/ratelimit/report',
     role: 'none',
     summary: 'Reports how calls ended',
-    description: `For limits that are cut while too many calls fail (errorRate): says of up to ${MOST_REPORTS} calls that were let through whether they failed. Each counts for all rules that its resource and method match, on the node that is asked, at the instant at which it is told. One invalid report rejects all of them, and nothing is counted.`,
+    description:
+      `For limits that are cut while too many calls fail (errorRate): says of up to ${MOST_REPORTS} calls that ` +
+      'were let through whether they failed. Each counts for all rules that its resource and method match, on the ' +
+      'node that receives the report, at that instant. One invalid report rejects all of them, and nothing ' +
+      'is counted.',
     body: REPORT_REQUEST.ref,
     maxBodyBytes: BATCH_BYTES,
     answers: { 200: { description: 'They were counted.', schema: REPORT_ANSWER.ref } },
@@ -190,7 +203,10 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
     role: 'none',
     summary: 'Checks a call by the Envoy protocol',
     description:
-      'Decides a request of the Envoy rate limit protocol by the domains of the enforced rule set, as envoyproxy/ratelimit does at the same path. All limits of a request are charged together, or none: a denied request costs nothing. An unknown domain and a descriptor that no rule is for limit nothing. When the store of the counters does not answer, the failure mode decides. Problems are told as everywhere else in this API.',
+      'Decides a request of the Envoy rate limit protocol by the domains of the enforced rule set, as ' +
+      'envoyproxy/ratelimit does at the same path. All limits of a request are charged together, or none: a denied ' +
+      'request costs nothing. An unknown domain and a descriptor that no rule is for limit nothing. When the store ' +
+      'of the counters does not answer, the failure mode decides. Problems are those of this API.',
     body: ENVOY_REQUEST.ref,
     maxBodyBytes: BATCH_BYTES,
     answers: {

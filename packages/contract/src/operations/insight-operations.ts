@@ -53,7 +53,8 @@ export const INSIGHT_OPERATIONS: OperationsOf<InsightCalls> = operations<Insight
     role: 'viewer',
     summary: 'Explains a decision',
     description:
-      'For a call: every rule that was considered, why it holds or not, where its limit comes from, how its counters stand, and what a check would answer. Nothing is charged.',
+      'For a call: every rule that was considered, why it holds or not, where its limit comes from, how its ' +
+      'counters stand, and what a check would answer. Nothing is charged.',
     body: CHECK_REQUEST.ref,
     answers: { 200: { description: 'The explanation.', schema: EXPLANATION.ref } },
     problems: ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_STORE_UNAVAILABLE'],
@@ -80,7 +81,8 @@ export const INSIGHT_OPERATIONS: OperationsOf<InsightCalls> = operations<Insight
     role: 'viewer',
     summary: 'Streams live traffic',
     description:
-      'A stream of server-sent events, one each second, over all threads of this node: the event is called "sample", its data is JSON.',
+      'A stream of server-sent events, one each second, over all threads of this node: the event is called ' +
+      '"sample", its data is JSON.',
     answers: {
       200: {
         description: 'The stream.',

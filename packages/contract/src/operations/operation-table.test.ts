@@ -6,7 +6,10 @@ import { mayDo, OPERATIONS } from './operation-table.ts'
 
 const operations = Object.values<Operation>(OPERATIONS)
 
-/** Every route of the service with the role it needs. It stands here again, because the table must not change by accident. */
+/**
+ * Every route of the service with the role it needs. It stands here again, because the table must not change by
+ * accident.
+ */
 const ROUTES = `
 none   POST   /internal/ratelimit/check
 none   POST   /internal/ratelimit/check/batch

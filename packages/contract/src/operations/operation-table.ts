@@ -32,8 +32,8 @@ export interface Calls
 export type OperationId = keyof Calls
 
 /**
- * What a request to an operation holds once it is decoded: the parameters of path and query by name, numbers as numbers and
- * defaults filled in, and a body that has the declared schema, or what its reader made of it.
+ * What a request to an operation holds once it is decoded: the parameters of path and query by name, numbers as numbers
+ * and defaults filled in, and a body that has the declared schema, or what its reader made of it.
  */
 export interface OperationInput<Id extends OperationId> {
   readonly parameters: ReceivedParameters<Calls[Id]>
@@ -41,16 +41,16 @@ export interface OperationInput<Id extends OperationId> {
 }
 
 /**
- * One function for each operation, by its id. The compiler knows what every operation receives. `Context` is what a server
- * adds to each request, such as headers and the caller; `Reply` is what it sends back.
+ * One function for each operation, by its id. The compiler knows what every operation receives. `Context` is what a
+ * server adds to each request, such as headers and the caller; `Reply` is what it sends back.
  */
 export type Handlers<Context, Reply, Id extends OperationId = OperationId> = {
   readonly [Each in Id]: (request: Context & OperationInput<Each>) => Reply | Promise<Reply>
 }
 
 /**
- * Every operation of the service. Router, OpenAPI document, client and command line are made of this table, so that none of
- * them knows an operation that the others do not.
+ * Every operation of the service. Router, OpenAPI document, client and command line are made of this table, so that
+ * none of them knows an operation that the others do not.
  */
 export const OPERATIONS: OperationsOf<Calls> = {
   ...CHECK_OPERATIONS,

@@ -5,7 +5,7 @@ import type { ProblemCode } from '../service/problem.ts'
 import { PROBLEM_MEDIA_TYPE, PROBLEMS } from '../service/problem.ts'
 import { PROBLEM } from '../service/service-bodies.ts'
 
-/** What an API key must be good for: its role, or one above it. `none`: no key is asked for. */
+/** The role that an API key needs, or a higher one. `none`: no key is required. */
 export type OperationRole = ApiKeyRole
 
 /** The methods that operations have. */
@@ -54,7 +54,10 @@ export interface Operation {
   readonly maxBodyBytes: number
   /** By status: at least one below 400, and all problems that it may answer with. */
   readonly answers: Readonly<Record<number, OperationAnswer>>
-  /** Whether it takes part in optimistic locking: reads answer with an `ETag`, changes take `If-Match`, and `PUT` also `If-None-Match`. */
+  /**
+   * Whether it takes part in optimistic locking: reads answer with an `ETag`, changes take `If-Match`, and `PUT` also
+   * `If-None-Match`.
+   */
   readonly hasEtag: boolean
   /** Whether it answers with a page: takes `after` and `limit`, and answers with `items` and `next`. */
   readonly isPaged: boolean

@@ -123,7 +123,8 @@ export const RULE_OPERATIONS: OperationsOf<RuleCalls> = operations<RuleCalls>('r
     role: 'viewer',
     summary: 'Shows usage',
     description:
-      'How the counters of these callers stand: of the rules that the resource matches, or of all without one. At least one parameter is needed. Nothing is charged.',
+      'How the counters of these callers stand: of the rules that the resource matches, or of all without one. At ' +
+      'least one parameter is needed. Nothing is charged.',
     parameters: {
       user: query('The user.', upTo(256)),
       apiKey: query('The API key, as checks name it.', upTo(512)),

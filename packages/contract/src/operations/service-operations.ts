@@ -48,7 +48,9 @@ export const SERVICE_OPERATIONS: OperationsOf<ServiceCalls> = operations<Service
     role: 'none',
     summary: 'Readiness probe',
     description:
-      'Says whether requests should be sent to the service: 200 when it can decide, 503 when it has no rules, is about to stop, or has lost Redis in failure mode closed. With 200, the status is "degraded" while something is wrong; "reasons" says what, and what to do. The answer lists what was checked.',
+      'Says whether requests should be sent to the service: 200 when it can decide, 503 when it has no rules, is ' +
+      'about to stop, or has lost Redis in failure mode closed. With 200, the status is "degraded" while something ' +
+      'is wrong; "reasons" says what, and what to do. The answer lists what was checked.',
     answers: {
       200: { description: 'It is ready, or degraded.', schema: READINESS_ANSWER.ref, headers: ['Cache-Control'] },
     },

@@ -71,7 +71,9 @@ export const VERSION_OPERATIONS: OperationsOf<VersionCalls> = operations<Version
     role: 'editor',
     summary: 'Creates a draft',
     description:
-      'The rule set is checked as a whole; everything that is wrong with it is listed. A draft has no effect. "basedOn" says which enforced version its author has seen, so that it cannot take the place of what somebody else made meanwhile. Exemptions and deny list other than the enforced ones take the role admin.',
+      'The rule set is checked as a whole; everything that is wrong with it is listed. A draft has no effect. ' +
+      '"basedOn" says which enforced version its author has seen, so that it cannot take the place of what ' +
+      'somebody else made meanwhile. Exemptions and deny list other than the enforced ones take the role admin.',
     body: DRAFT_REQUEST.ref,
     maxBodyBytes: RULE_SET_BYTES,
     answers: { 201: { description: 'The draft.', schema: VERSION.ref } },
@@ -104,7 +106,10 @@ export const VERSION_OPERATIONS: OperationsOf<VersionCalls> = operations<Version
     role: 'editor',
     summary: 'Changes the stage of a version',
     description:
-      'Measures a version (shadow), enforces it for a share of the callers (percent) or for all (enforce), or takes it back (retired). At most one version is enforced, and at most one is on its way. A version cannot take the place of another that its author has not seen. To move on a version with exemptions or a deny list other than the enforced ones takes the role admin.',
+      'Measures a version (shadow), enforces it for a share of the callers (percent) or for all (enforce), or ' +
+      'takes it back (retired). At most one version is enforced, and at most one is on its way. A version cannot ' +
+      'take the place of another that its author has not seen. To move on a version with exemptions or a deny list ' +
+      'other than the enforced ones takes the role admin.',
     parameters: WHICH,
     body: STAGE_REQUEST.ref,
     answers: { 200: { description: 'The version.', schema: VERSION.ref, headers: ['ETag'] } },
@@ -117,7 +122,10 @@ export const VERSION_OPERATIONS: OperationsOf<VersionCalls> = operations<Version
     role: 'editor',
     summary: 'Rolls back to an earlier version',
     description:
-      'Enforces the version that was enforced before, or the one named, in one step. If-Match names the version that is enforced as far as you know, as the ETag of the rules does: if two callers roll back from the same version, the second gets 412. If its exemptions or deny list are other than the enforced ones, that takes the role admin.',
+      'Enforces the version that was enforced before, or the one named, in one step. If-Match names the version ' +
+      'that is enforced as far as you know, as the ETag of the rules does: if two callers roll back from the same ' +
+      'version, the second gets 412. If its exemptions or deny list are other than the enforced ones, that takes ' +
+      'the role admin.',
     body: ROLLBACK_REQUEST.ref,
     answers: { 200: { description: 'The version that is enforced.', schema: VERSION.ref, headers: ['ETag'] } },
     problems: [...READS, 'SLUICE_HTTP_NOT_FOUND', 'SLUICE_HTTP_CONFLICT'],
@@ -129,7 +137,9 @@ export const VERSION_OPERATIONS: OperationsOf<VersionCalls> = operations<Version
     role: 'editor',
     summary: 'Imports envoyproxy/ratelimit config',
     description:
-      'Reads files in the form of envoyproxy/ratelimit. The draft is the enforced rule set with their domains in the place of its own; POST /json decides by them once it is enforced. In shadow, or for a share of the callers, domains are neither measured nor enforced. Everything that is wrong in any of the files is listed.',
+      'Reads files in the form of envoyproxy/ratelimit. The draft is the enforced rule set with their domains in ' +
+      'the place of its own; POST /json decides by them once it is enforced. In shadow, or for a share of the ' +
+      'callers, domains are neither measured nor enforced. Everything that is wrong in any of the files is listed.',
     body: IMPORT_REQUEST.ref,
     maxBodyBytes: RULE_SET_BYTES,
     answers: { 201: { description: 'The draft.', schema: VERSION.ref } },

@@ -128,8 +128,8 @@ export function formProblems(body: unknown, form: BodyForm, at = ''): InvalidBod
 }
 
 /**
- * Everything that is wrong with a list whose entries should all have this form, as far as it is listed; undefined when nothing
- * is. `at` points to the list.
+ * Everything that is wrong with a list whose entries should all have this form, as far as it is listed; undefined when
+ * nothing is. `at` points to the list.
  */
 export function entryProblems(entries: readonly unknown[], form: BodyForm, at: string): InvalidBody | undefined {
   const problems: FieldProblem[] = []
@@ -178,8 +178,8 @@ const FLAG_FIELD: Field = {
 }
 
 /**
- * A list of 1 to `most` entries, which `noun` names. `form` is the form of each; without it, {@link entryProblems} says what is
- * wrong with them.
+ * A list of 1 to `most` entries, which `noun` names. `form` is the form of each; without it, {@link entryProblems} says
+ * what is wrong with them.
  */
 /* @__NO_SIDE_EFFECTS__ */
 export function listField(most: number, noun: string, form?: BodyForm): Field {
@@ -204,7 +204,7 @@ function choiceField(choices: readonly string[]): Field {
   }
 }
 
-/** A text of at least so many characters, whatever they are. */
+/** A string with a minimum length. */
 /* @__NO_SIDE_EFFECTS__ */
 export function plainTextField(least: number, isPrivate: boolean): Field {
   return {
@@ -325,8 +325,8 @@ const LONGEST_IPV6 = 45
 const IPV6_GROUPS = 8
 
 /**
- * Whether `text` is one IPv4 address in dotted decimal without leading zeros, or one IPv6 address (RFC 4291; the last 32
- * bits may be dotted decimal). No port, prefix length, brackets, zone or spaces.
+ * Whether `text` is one IPv4 address in dotted decimal without leading zeros, or one IPv6 address (RFC 4291; the last
+ * 32 bits may be dotted decimal). No port, prefix length, brackets, zone or spaces.
  */
 export function isIpAddress(text: string): boolean {
   return IPV4.test(text) || isIpv6(text)

@@ -140,7 +140,9 @@ export function referenceTo<T>(name: string): Reference<T> {
 
 const defined = new Map<string, JsonSchema>()
 
-/** Every schema that {@link requestSchema} and {@link answerSchema} have defined, in alphabetical order of their names. */
+/**
+ * Every schema that {@link requestSchema} and {@link answerSchema} have defined, in alphabetical order of their names.
+ */
 export function definedSchemas(): Readonly<Record<string, JsonSchema>> {
   return Object.fromEntries([...defined].sort(([one], [other]) => (one < other ? -1 : 1)))
 }

@@ -27,7 +27,9 @@ const LONGEST_NOTE = 1000
 
 const LARGEST_INSTANT = 8_640_000_000_000_000
 
-/** A text that clients send: 1 to `longest` characters, and no control characters, which would break the lines of logs. */
+/**
+ * A text that clients send: 1 to `longest` characters, and no control characters, which would break the lines of logs.
+ */
 export function text(description: string, longest: number): TextSchema {
   return {
     title: `a text of 1 to ${longest} characters and no control characters`,
@@ -120,7 +122,8 @@ export const NOTE: TextSchema = text('Why, in your own words; it stands in the a
 export const RESOURCE: TextSchema = {
   title: 'a resource such as "/orders/:id", "/files/*", "*" or "checkout"',
   description:
-    'What is called: a path, with :name for any one segment and /* at the end for all below; * for everything; or a name without a slash.',
+    'What is called: a path, with :name for any one segment and /* at the end for all below; * for everything; or ' +
+    'a name without a slash.',
   type: 'string',
   minLength: 1,
   maxLength: 2048,
@@ -131,7 +134,8 @@ export const DIMENSION: TextSchema = {
   title:
     'a dimension such as "ip", "user", "apiKey", "tenant", "service", "global", a descriptor, or several joined by "+"',
   description:
-    'Who is counted: ip, user, apiKey, tenant, service, global (all together), the name of a descriptor, or several joined by +.',
+    'Who is counted: ip, user, apiKey, tenant, service, global (all together), the name of a descriptor, or ' +
+    'several joined by +.',
   type: 'string',
   pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,63}(?:\\+[A-Za-z][A-Za-z0-9_.-]{0,63})*$',
 }

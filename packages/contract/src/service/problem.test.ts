@@ -23,11 +23,11 @@ describe('problemDocument', () => {
 describe('a problem with more to say', () => {
   it('lists what is not ready', () => {
     const checks = [{ name: 'redis', ready: false, detail: 'no connection for 12 s' }]
-    expect(problemDocument('SLUICE_HTTP_NOT_READY', { detail: 'Redis is away.', checks })).toEqual({
+    expect(problemDocument('SLUICE_HTTP_NOT_READY', { detail: 'Redis is unreachable.', checks })).toEqual({
       type: 'urn:sluice:problem:not-ready',
       title: 'The service is not ready',
       status: 503,
-      detail: 'Redis is away.',
+      detail: 'Redis is unreachable.',
       code: 'SLUICE_HTTP_NOT_READY',
       checks,
     })

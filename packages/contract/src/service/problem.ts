@@ -2,8 +2,8 @@
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json'
 
 /**
- * Every problem the service answers with: its status, the last part of its `type`, its title. Codes and types are part of
- * the public API: they are never renamed or reused.
+ * Every problem the service answers with: its status, the last part of its `type`, its title. Codes and types are part
+ * of the public API: they are never renamed or reused.
  */
 export const PROBLEMS = {
   SLUICE_HTTP_MALFORMED: { status: 400, name: 'malformed', title: 'The request is not valid HTTP' },
@@ -73,8 +73,8 @@ export const PROBLEMS = {
 export type ProblemCode = keyof typeof PROBLEMS
 
 /**
- * Every reason for which a service is degraded or not ready, and what it means. Codes are part of the public API: they are never
- * renamed or reused.
+ * Every reason for which a service is degraded or not ready, and what it means. Codes are part of the public API: they
+ * are never renamed or reused.
  */
 export const READINESS_REASONS = {
   stopping: 'The service is about to stop.',

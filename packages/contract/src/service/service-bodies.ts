@@ -42,7 +42,8 @@ const READINESS_REASON = answerSchema('ReadinessReason', {
     {
       code: 'redis-unreachable',
       message:
-        'Redis at redis://cache:6379 is unreachable. Failure mode "open" applies to rules that set none: every check is allowed. Check REDIS_URL and the server.',
+        'Redis at redis://cache:6379 is unreachable. Failure mode "open" applies to rules that set none: every ' +
+        'check is allowed. Check REDIS_URL and the server.',
     },
   ],
   required: {

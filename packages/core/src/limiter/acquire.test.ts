@@ -24,7 +24,7 @@ beforeEach(() => {
   log = []
 })
 
-// Whatever happened, nobody may be left waiting for a timer.
+// No test may leave a pending timer behind.
 afterEach(() => expect(timers.pending).toBe(0))
 
 function limiterOf(rule: Rule, options: { store?: Store; maxWaiting?: number } = {}): Limiter {
@@ -97,7 +97,7 @@ describe.each<[string, () => Store]>([
     expect(log).toEqual(['a let in after 100', 'b let in after 200', 'c let in after 300'])
   })
 
-  it('lets nobody overtake who asks for more', async () => {
+  it('keeps arrival order when a later caller asks for fewer units', async () => {
     const limiter = limiterOf(bucket, { store: store() })
     await limiter.check('key', { cost: 2 })
     start(limiter, 'two', { cost: 2 })
@@ -330,7 +330,7 @@ describe('acquire on a shaper', () => {
     expect(log).toEqual(['a let in after 0', 'b ended (no) after 20', 'c let in after 80'])
   })
 
-  it('an abort in the middle lets nobody out together', async () => {
+  it('an abort in the middle does not release two callers at once', async () => {
     const limiter = limiterOf(queue)
     const { signal, abort } = countingSignal()
     start(limiter, 'a')

@@ -68,13 +68,13 @@ const MISTAKES: Readonly<Record<string, readonly [call: () => unknown, answer: s
     () => untypedSet['checkAll']!([{ rule: 'perUser', key: 'a', weight: 3 }]),
     'expected only rule, key, cost. Did you mean "cost"?',
   ],
-  'a set that is asked for one key': [
+  'a limiter of several rules with a single key': [
     () => untypedSet['peekAll']!('a'),
     'received "a"; expected a list such as [{ rule:',
   ],
   'a key in place of a decision': [
     () => untyped['refund']!('a'),
-    'what is to be refunded cannot be used; received "a"; expected the decision that charged it. Keep what check()',
+    'the decision to refund is invalid; received "a"; expected the decision that charged it. Keep what check()',
   ],
   'nothing in place of a decision': [() => untypedSet['refund']!(), 'received undefined; expected the decision'],
   'a promise of a decision': [() => untyped['refund']!(Promise.resolve()), 'It is a promise: await it first.'],

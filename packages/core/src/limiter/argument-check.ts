@@ -48,7 +48,7 @@ export function checkBlockOptions(options: unknown): void {
   })
 }
 
-/** Throws unless what a key has used under these limits can be changed by so many units. */
+/** Throws unless the usage of a key under these limits can be adjusted by `units`. */
 export function checkAdjustment(units: unknown, limits: readonly Limit[]): void {
   if (!Number.isSafeInteger(units)) {
     throw new SluiceError('SLUICE_INVALID_COST', {
@@ -117,7 +117,7 @@ export function checkRefunded(decision: unknown): void {
   if (typeof decision === 'object' && decision !== null && 'allowed' in decision) return
   const isPromise = typeof decision === 'object' && decision !== null && 'then' in decision
   throw new SluiceError('SLUICE_INVALID_OPTION', {
-    problem: 'what is to be refunded cannot be used',
+    problem: 'the decision to refund is invalid',
     received: decision,
     expected: 'the decision that charged it',
     action: isPromise ? 'It is a promise: await it first.' : 'Keep what check() answered, and pass that.',

@@ -243,7 +243,7 @@ describe('a misused call', () => {
       )
     }
     expect(limiter.peek('key').remaining).toBe(0)
-    // What charged nothing has nothing to give back, whoever made it.
+    // A decision that charged nothing has nothing to refund, even if the caller built it.
     const nothing = { outcome: 'settled', corrected: 0 }
     expect(limiter.refund({ ...limiter.check('key') })).toEqual(nothing)
     const unlimited = create({ limit: 'off', window: '1m' })
@@ -360,7 +360,7 @@ describe('a set of rules', () => {
     }
   })
 
-  it('allows where nothing is asked, or everything is off', () => {
+  it('allows a check without keys, and one whose rules are all off', () => {
     const set = createLimiter({ rules: { a: { limit: 'off', window: '1s' } } })
     expect(set.checkAll([])).toMatchObject({ allowed: true, rule: 'none' })
     expect(set.checkAll([{ rule: 'a', key: 'key' }])).toMatchObject({ allowed: true, rule: 'a' })

@@ -38,7 +38,7 @@ describe('a waiting line', () => {
     expect(turns).toEqual(['a', 'b'])
   })
 
-  it('closes up when somebody in the middle leaves, and nobody is served twice', async () => {
+  it('closes the gap when a caller in the middle leaves, and serves no caller twice', async () => {
     const line = new KeyQueue()
     const turns: string[] = []
     const [a, b] = ['a', 'b', 'c'].map((name) => watch(line, 'key', name, turns))

@@ -15,8 +15,8 @@ interface Waiter {
 }
 
 /**
- * Callers waiting for the same key go one after the other, in the order they came, so that only the first of them asks
- * the store again and nobody is overtaken. Queues of different keys do not affect each other.
+ * Callers waiting for the same key go one after the other, in the order they came, so only the first of them asks the
+ * store again and no caller overtakes another. Queues of different keys do not affect each other.
  */
 export class KeyQueue {
   readonly #queues = new Map<string, Set<Waiter>>()

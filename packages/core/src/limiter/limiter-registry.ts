@@ -9,7 +9,7 @@ export interface CountingPlace {
 
 const places = new WeakMap<object, CountingPlace>()
 
-/** Notes where `limiter`, which may be of any kind, counts: for whoever is handed it and has to look for mistakes. */
+/** Records where `limiter`, of any kind, counts. The misuse checks of the middleware read it. */
 export function notePlace(limiter: object, place: CountingPlace): void {
   places.set(limiter, place)
 }

@@ -43,7 +43,7 @@ expectTypeOf(remote.acquire('key')).toEqualTypeOf<Promise<Decision<'async'>>>()
 declare const either: Store
 expectTypeOf(createLimiter({ ...rule, store: either }).tryAcquire('key')).toEqualTypeOf<boolean | Promise<boolean>>()
 
-// A reservation is told from a denial by `allowed`.
+// `allowed` discriminates a reservation from a denial.
 const answer = local.reserve('key')
 if (answer.allowed) expectTypeOf(answer).toEqualTypeOf<Reservation<'sync'>>()
 else expectTypeOf(answer).toEqualTypeOf<Denied<'sync'>>()

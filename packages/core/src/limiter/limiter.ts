@@ -69,14 +69,15 @@ export interface Limiter<M extends Mode = Mode> {
   /** Takes units in advance, or a slot; settle or release it later. */
   reserve(key: string, options?: ReserveOptions): Answer<M, Reservation<M> | Denied<M>>
   /**
-   * Gives units of an earlier decision back: all, or so many. Never more than it charged, never below zero use, never
-   * into a later window. Takes the object that `check` returned: a copy that charged units is `SLUICE_INVALID_OPTION`.
+   * Gives back the units of an earlier decision: all of them, or `units`. Never more than it charged, never below zero
+   * use, never into a later window. Takes the object that `check` returned: a copy that charged units is
+   * `SLUICE_INVALID_OPTION`.
    */
   refund(decision: Decision, units?: number): Answer<M, Settlement>
   /**
-   * Changes what the key has used by so many whole units, without a decision to go by. Above 0 takes units: also beyond
-   * the limit, and then later calls are denied until that is paid off. Below 0 gives units back, those used last first,
-   * never below zero use. The answer says how many units were changed, over all limits of the rule. Throws
+   * Changes the usage of the key by `units` (a whole number), without an earlier decision. Above 0 takes units, also
+   * beyond the limit: later calls are then denied until the debt is paid off. Below 0 gives units back, those used last
+   * first, never below zero use. The result has the number of units changed, over all limits of the rule. Throws
    * `SLUICE_UNSUPPORTED` for `concurrency`, whose slots belong to their holders, and for giving back turns of a
    * `leaky-bucket-queue`.
    */

@@ -353,7 +353,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
     batch.failure = undefined
     for (let index = 0; index < batch.items.length; index++) {
       const item = batch.items[index]!
-      // Whoever answers without the store puts another limit in its place.
+      // A fallback decision puts another limit into the item.
       item.limit = this.#limits[index]!
       item.key = key
       item.cost = cost

@@ -14,12 +14,12 @@ import type { PolicyRequest } from './rule-set/policy-request.ts'
 import type { CompiledTier, Snapshot } from './snapshot.ts'
 
 /**
- * What became of a rule. `applies`: it is decided. `shadow`: it is measured only. `replaced`: another rule of the same
- * dimension that is enforced for the caller, more specific or of its tier, stands in its place. `no-match`: resource or
- * method is another. `nobody`: the request does not say who it counts. `off`: it does not limit this caller.
+ * Why a rule applies or not. `applies`: it takes part in the decision. `shadow`: it is only measured. `replaced`: a
+ * more specific rule, or a rule of the caller's tier, is enforced for the same dimension. `no-match`: resource or
+ * method differ. `no-identity`: the request has no value for the dimension. `off`: it does not limit this caller.
  * `disabled`: it is switched off.
  */
-export type RuleFate = 'applies' | 'shadow' | 'replaced' | 'no-match' | 'nobody' | 'off' | 'disabled'
+export type RuleFate = 'applies' | 'shadow' | 'replaced' | 'no-match' | 'no-identity' | 'off' | 'disabled'
 
 /** One step on the way from what a rule says to the limit that holds. */
 export interface LimitStep {
@@ -64,10 +64,10 @@ export interface Explanation {
   readonly decision: PolicyDecision
 }
 
-/** A rule and what is to be asked about it. */
+/** The explanation of a rule, before its counters are read. */
 export interface ExplainedRule {
   readonly explanation: Omit<RuleExplanation, 'counters'>
-  /** The question how its counters stand. */
+  /** Reads its counters. Undefined when it does not apply. */
   readonly look: Batch | undefined
 }
 
@@ -76,7 +76,7 @@ interface Case {
   readonly resolver: Resolver
   readonly context: ResolveContext
   readonly readings: readonly string[]
-  /** The rules that match, a line for each reading. */
+  /** The matching rules of each reading, in order. */
   readonly lines: readonly RuleLine[]
   readonly holding: ReadonlySet<CompiledRule>
 }
@@ -146,7 +146,7 @@ function fateOf(rule: CompiledRule, about: Case): Fate {
   if (!about.lines.some((line) => line.includes(rule))) return gone('no-match', mismatchOf(rule, about))
   if (!about.holding.has(rule)) return gone('replaced', replacedBy(replacementOf(rule, about.lines, request), rule))
   const entity = rule.reader.read(request)
-  if (entity === undefined) return gone('nobody', `the request has no "${rule.dimension}"`)
+  if (entity === undefined) return gone('no-identity', `the request has no "${rule.dimension}"`)
   const limits = about.resolver.limitsOf(rule, entity, about.context)
   if (limits.length === 0) return { fate: 'off', why: 'nothing limits this caller here', entity }
   if (rule.isEnforcedFor(entity)) return { fate: 'applies', why: matchOf(rule), entity }

@@ -353,7 +353,7 @@ export class PolicyEngine<M extends Mode = Mode> {
       exemption: resolver.exemptionOf(snapshot, request, nowMs)?.exemption.name,
       tier: tier === undefined ? undefined : { name: tier.tier.name, from: tier.from },
     }
-    // The questions are asked before the answer to the first is waited for, so that they travel together.
+    // All batches are sent before the first result is awaited, so that they share one round trip.
     const decided = this.#decide(request, false)
     const looks = rules.map(({ look }) => look).filter((look) => look !== undefined)
     const looked = decideEach(this.#store, looks)

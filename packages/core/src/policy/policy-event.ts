@@ -52,8 +52,8 @@ export type PolicyEvent =
   | { readonly type: 'unmatched'; readonly request: PolicyRequest; readonly version: number }
 
 /**
- * Is told of events, as they happen: it should be quick. What it throws is ignored, because a request is not its
- * business.
+ * Receives events synchronously as they happen, so it should return quickly. Errors it throws are ignored: they must
+ * not fail a request.
  */
 export type PolicyObserver = (event: PolicyEvent) => void
 

@@ -13,8 +13,8 @@ export interface PolicyReservation<M extends Mode = Mode> {
   /** What another process needs to settle it, with the methods of the engine that take one. */
   readonly claim: ReservationClaim
   /**
-   * Makes the charges stand at what was really used, in the unit of the request's cost; rules with a cost of their own
-   * count it so many times. Slots are given back.
+   * Corrects the charges to the actual usage, in the unit of the request's cost. Rules with a cost of their own
+   * multiply it. Slots are released.
    */
   settle(actual: number): Answer<M, Settlement>
   /** Gives all of it back. */
@@ -26,8 +26,8 @@ export interface PolicyReservation<M extends Mode = Mode> {
 }
 
 /**
- * What a reservation stands on: plain data, so that another process that shares the store can settle it. Whoever takes
- * it from outside must know that it is genuine.
+ * The charges behind a reservation, as plain data, so that another process with the same store can settle it. Verify
+ * the origin of a claim before you use it.
  */
 export interface ReservationClaim {
   readonly receipt: Receipt

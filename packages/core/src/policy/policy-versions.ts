@@ -38,8 +38,8 @@ interface Candidate {
   readonly percent: number
 }
 
-/** Whoever no dimension names is still one caller, and always on the same side. */
-const NOBODY = ''
+/** Requests without any identity count as one caller, so all of them get the same version. */
+const ANONYMOUS = ''
 
 /** How many rules with a penalty are remembered after they are gone; the oldest go first. */
 const MOST_PAST_RULES = 10_000
@@ -160,6 +160,6 @@ export class VersionSelector {
 function isInShare(candidate: Candidate, request: PolicyRequest): boolean {
   if (candidate.percent === 0) return false
   const { user, apiKey, tenant, ip, service } = request
-  const caller = user || apiKey || tenant || ip || service || NOBODY
+  const caller = user || apiKey || tenant || ip || service || ANONYMOUS
   return callerShare(`version ${candidate.enforced.version}`, caller) < candidate.percent
 }

@@ -95,8 +95,8 @@ export class Resolver {
   }
 
   /**
-   * What is to be asked for a request. The deny list comes first, then blocks, then exemptions, then rules: who is
-   * denied on purpose is denied, whatever else is said.
+   * Resolves which rules decide a request. Order: deny list, blocks, exemptions, rules. An explicit denial wins over
+   * everything else.
    */
   resolve(snapshot: Snapshot, request: PolicyRequest, nowMs: number): ResolvedRequest {
     const resolved = new ResolvedRequest(snapshot.version)

@@ -6,7 +6,7 @@ import type { PolicyObserver } from './policy-event.ts'
 import { tellPolicy } from './policy-event.ts'
 import type { ResolvedRequest } from './resolver.ts'
 
-/** What is to be measured. */
+/** A request to measure in shadow. */
 export interface ShadowQuestion {
   readonly items: readonly Item[]
   /** The rule of each item. */

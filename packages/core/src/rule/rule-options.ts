@@ -132,7 +132,7 @@ export function expectedBucket(most: number): string {
 }
 
 /** The same of a rate. */
-export const EXPECTED_RATE: string = `units per second, above 0 (fractions such as 0.1 are fine), at most ${LARGEST_UNITS}`
+export const EXPECTED_RATE: string = `units per second, above 0 (such as 0.1), at most ${LARGEST_UNITS}`
 
 /** The same of several windows. */
 export const EXPECTED_WINDOWS: string = `1 to ${MOST_WINDOWS} entries of { limit, window }`

@@ -106,7 +106,7 @@ describe('a decorator between the fallback store and the store', () => {
   it.each([
     { isSent: false, charged: 'no' },
     { isSent: true, charged: 'unknown' },
-  ])('passes on whether the batch was sent ($isSent), and that nobody waits any more', async ({ isSent, charged }) => {
+  ])('passes on whether the batch was sent ($isSent), and that it was abandoned', async ({ isSent, charged }) => {
     const clock = new FakeClock()
     const timers = new FakeTimers(clock)
     const submitted: PendingBatch[] = []

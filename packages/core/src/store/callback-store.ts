@@ -12,7 +12,7 @@ export interface PendingBatch {
   batch: Batch
   /** Set by the store before the batch can be charged. */
   isSent: boolean
-  /** Whether nobody waits for the decision any more. A store drops such a batch unless it has sent it. */
+  /** Whether the caller has stopped waiting for the decision. A store drops such a batch unless it has sent it. */
   readonly isAbandoned: boolean
   /** For the store that has it: the next one in a list. */
   next: PendingBatch | undefined

@@ -1,14 +1,14 @@
 import type { FailureMode } from '../rule/rule.ts'
 import type { Failure } from './store.ts'
 
-/** Whether a store is asked: `closed` yes, `open` no, `half-open` by one call to see whether it is back. */
+/** State of the circuit breaker. `closed`: calls go to the store. `open`: none do. `half-open`: one call probes it. */
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
 /**
  * Something worth counting that happened between a decorated store and the store beneath.
  *
- * - `asked`: a call to the store ended, for its caller, after so many microseconds. `misused`: the store pointed out a
- *   mistake.
+ * - `asked`: a call to the store ended, for its caller, after `micros` microseconds. `misused`: the store rejected the
+ *   arguments.
  * - `failed`: there was no usable answer; `error` is undefined at a deadline and when the store was not asked.
  * - `fell-back`: a check was decided without the store; `rule` is the one whose mode it was.
  * - `breaker`: the breaker changed its state.
@@ -30,8 +30,8 @@ export type StoreEvent =
   | { readonly type: 'remembered'; readonly rule: string }
 
 /**
- * Is told of events, as they happen: it should be quick. What it throws is ignored, because a check is not its
- * business.
+ * Receives events synchronously as they happen, so it should return quickly. Errors it throws are ignored: they must
+ * not fail a check.
  */
 export type StoreObserver = (event: StoreEvent) => void
 

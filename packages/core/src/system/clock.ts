@@ -27,7 +27,7 @@ interface ClockSource {
   afterThisRun(run: () => void): void
 }
 
-/** So many readings within one millisecond are a tight loop. */
+/** This many readings within one millisecond are a tight loop. */
 const TIGHT_AFTER_READINGS = 64
 
 /** In a tight loop the wall clock is read once per this many calls. */
@@ -108,7 +108,10 @@ export const systemClock: Clock = new SystemClock({
   afterThisRun: (run) => void thisRun.then(run),
 })
 
-/** Milliseconds, with fractions, since some instant: for measuring how long something takes. Nobody can set it. */
+/**
+ * Milliseconds, with fractions, since some instant: for measuring durations. Changes of the wall clock do not affect
+ * it.
+ */
 export function systemMonotonicMs(): number {
   return performance.now()
 }

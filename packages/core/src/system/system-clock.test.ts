@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { SystemClock, systemMonotonicMs } from './clock.ts'
 
-/** A wall clock set by hand that counts how often it is read, and a run of code that ends when it is told to. */
+/** A fake wall clock that counts its readings, and callbacks that `endRun` runs. */
 function source() {
   const ends: (() => void)[] = []
   const wall = { ms: 1_000, reads: 0, isFake: false }

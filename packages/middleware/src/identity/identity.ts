@@ -30,7 +30,7 @@ const IP_PART = joinKey(['ip'])
 const TEXT_PART = joinKey(['key'])
 
 /** All requests without identity and address share one counter. */
-const NOBODY: Identity = Object.freeze({ kind: 'unknown', value: '' })
+const UNKNOWN: Identity = Object.freeze({ kind: 'unknown', value: '' })
 
 /** Counts by user. `read` returns the id of the authenticated user, or undefined to count by client address. */
 export function byUser<Context>(read: (context: Context) => MaybePromise<string | undefined>): KeyFunction<Context> {
@@ -66,7 +66,7 @@ export function knownIdentity(answer: unknown): Identity | undefined {
 
 /** Identity of an address. Unknown addresses share one identity. */
 export function fromAddress(address: string | undefined): Identity {
-  return address === undefined ? NOBODY : { kind: 'ip', value: address }
+  return address === undefined ? UNKNOWN : { kind: 'ip', value: address }
 }
 
 /** Key of an identity. Distinct identities have distinct keys. */

@@ -189,7 +189,7 @@ describe('a delivery', () => {
 })
 
 describe('the queue', () => {
-  it('makes `concurrency` attempts at once, in the order of adding, not counting messages between attempts', async () => {
+  it('makes `concurrency` attempts at once, in order of adding; messages that wait do not count', async () => {
     let most = 0
     const answers: (() => void)[] = []
     const run = await setUp({

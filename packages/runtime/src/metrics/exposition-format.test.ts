@@ -11,12 +11,23 @@ describe('acceptedFormat', () => {
     ['OpenMetrics, spelt otherwise', 'Application/OpenMetrics-Text; Version="1.0.0"', 'openmetrics'],
     [
       'Prometheus 2',
-      'application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1',
+      [
+        'application/openmetrics-text;version=1.0.0',
+        'application/openmetrics-text;version=0.0.1;q=0.75',
+        'text/plain;version=0.0.4;q=0.5',
+        '*/*;q=0.1',
+      ].join(','),
       'openmetrics',
     ],
     [
       'Prometheus 3',
-      'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2',
+      [
+        'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6',
+        'application/openmetrics-text;version=0.0.1;q=0.5',
+        'text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4',
+        'text/plain;version=0.0.4;q=0.3',
+        '*/*;q=0.2',
+      ].join(','),
       'openmetrics',
     ],
     ['an old version of OpenMetrics', 'application/openmetrics-text;version=0.0.1', 'prometheus'],

@@ -82,8 +82,8 @@ async function ask(set: LimiterSet<OperationRule>, { rule, key, cost, kind }: Ca
   }
 }
 
-describe('questions of one turn', () => {
-  it('get the answers they would have got one by one, in the order they were asked', async () => {
+describe('checks of one turn', () => {
+  it('get the same decisions as one by one, in the order of the calls', async () => {
     await fc.assert(
       fc.asyncProperty(calls, async (turns) => {
         const clock = new FakeClock()
@@ -122,7 +122,7 @@ describe('questions of one turn', () => {
     expect((await scriptsRun()) - before).toBe(2 + Math.ceil((200 - 65) / 128))
   })
 
-  it('about one key are few questions with a count: 10,000 callers, three calls, exactly the limit admitted', async () => {
+  it('of one key are merged: 10,000 callers make three calls, and exactly the limit is admitted', async () => {
     const store = storeOver(connection, new FakeClock())
     const limiter = createLimiter({ limit: 100, window: '1m', store })
     const before = await scriptsRun()

@@ -87,7 +87,7 @@ describe('checks of one key', () => {
     },
   )
 
-  it('property: by several rules in one turn are decided as the reference decides them', async () => {
+  it('property: by several rules in one turn match the reference', async () => {
     await fc.assert(
       fc.asyncProperty(turns, async (all) => {
         const clock = new FakeClock()
@@ -165,7 +165,7 @@ const questions = fc.array(
 )
 
 describe('checks of several keys', () => {
-  it('property: are decided as the reference decides them, beside blocks and reservations, under a clock that goes back a little', async () => {
+  it('property: match the reference, with blocks and reservations, while the clock goes back a little', async () => {
     await fc.assert(
       fc.asyncProperty(questions, async (all) => {
         const clock = new FakeClock()
@@ -207,7 +207,7 @@ const apart = fc.record({
 })
 
 describe('checks of several keys, each of a rule of its own', () => {
-  it('property: are decided as the reference decides them when the clock goes back, or reservations run out', async () => {
+  it('property: match the reference when the clock goes back or reservations expire', async () => {
     await fc.assert(
       fc.asyncProperty(apart, async ({ goesBack, turns: all }) => {
         const clock = new FakeClock()
@@ -251,7 +251,7 @@ async function keptMs(): Promise<number> {
 
 const COMPANIES = ['alone', 'with another key'] as const
 
-describe.each(COMPANIES)('a key that is asked about %s', (company) => {
+describe.each(COMPANIES)('a key that is checked %s', (company) => {
   beforeEach(() => server.command('FLUSHALL'))
 
   it.each([

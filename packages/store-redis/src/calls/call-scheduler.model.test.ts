@@ -84,7 +84,7 @@ class Surroundings {
       const note: Asked = { number: this.asked.size, key, ends: 0, sent: 0, isAbandoned: false }
       const complete = (): void => {
         note.ends++
-        // Some ask again, and some callbacks throw: they are told of the error.
+        // Some callers ask again. Some callbacks throw: the scheduler must report the error.
         if (this.#below(4) === 0) this.ask(1)
         if (this.#below(50) > 0) return
         note.ends--

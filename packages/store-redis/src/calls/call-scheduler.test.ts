@@ -22,7 +22,7 @@ function pendingOn(...keys: readonly string[]): TestBatch {
   }
 }
 
-/** So many batches about one key, as one group. */
+/** A group of `size` batches for one key. */
 function groupOn(key: string, size: number): BatchGroup {
   const group = new BatchGroup(pendingOn(key))
   for (let count = 1; count < size; count++) group.join(pendingOn(key))
@@ -93,12 +93,12 @@ class Scene {
     return batches
   }
 
-  /** Asks about one key so many times. */
+  /** Adds `times` batches for one key. */
   askTimes(times: number, key: string): TestBatch[] {
     return this.ask(...Array.from({ length: times }, () => key))
   }
 
-  /** Asks so many batches about three keys each, which nobody has asked about before. */
+  /** Adds `times` batches for three new keys each. */
   askOfThreeKeys(times: number): void {
     for (let count = 0; count < times; count++) {
       const group = this.#groups++
@@ -136,7 +136,7 @@ class Scene {
     this.endTurn()
   }
 
-  /** Asks alone and is answered, so many times, with nothing else under way. */
+  /** Adds one batch and waits for its reply, `times` times, with nothing else in flight. */
   async askAlone(times: number): Promise<void> {
     for (let count = 0; count < times; count++) {
       this.askInTurn('alone')
@@ -194,7 +194,7 @@ async function crowdedScene(): Promise<Scene> {
   return scene
 }
 
-/** Whoever asked goes on without the answer. */
+/** The callers stop waiting for the replies. */
 function abandon(batches: readonly TestBatch[]): void {
   for (const batch of batches) batch.isAbandoned = true
 }
@@ -203,8 +203,8 @@ function numbered(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `key-${index}`)
 }
 
-describe('with nothing under way', () => {
-  it('the first batch leaves at once, and the others of its turn together at the end', () => {
+describe('with no call in flight', () => {
+  it('the first batch is sent at once, the others of its turn together at the end', () => {
     const scene = new Scene()
     scene.ask('a', 'b', 'a', 'b')
     expect(scene.calls).toEqual([['a']])
@@ -212,7 +212,7 @@ describe('with nothing under way', () => {
     expect(scene.calls).toEqual([['a'], ['b', 'b', 'a']])
   })
 
-  it('every batch of a sequential caller leaves at once', async () => {
+  it('every batch of a sequential caller is sent at once', async () => {
     const scene = new Scene()
     for (const key of ['a', 'b', 'c']) {
       scene.ask(key)
@@ -221,7 +221,7 @@ describe('with nothing under way', () => {
     }
   })
 
-  it('all batches leave together after a turn with many callers', async () => {
+  it('all batches are sent together after a turn with many callers', async () => {
     const scene = await crowdedScene()
     scene.ask('a', 'b', 'a')
     expect(scene.sizes).toEqual([200])
@@ -229,7 +229,7 @@ describe('with nothing under way', () => {
     expect(scene.calls.slice(1)).toEqual([['a', 'a', 'b']])
   })
 
-  it('64 batches leave before the turn ends, and what is asked after them at its end', () => {
+  it('64 batches are sent before the turn ends, later ones at its end', () => {
     const scene = new Scene()
     scene.askTimes(64, 'a')
     expect(scene.sizes).toEqual([1])
@@ -239,7 +239,7 @@ describe('with nothing under way', () => {
     expect(scene.sizes).toEqual([1, 64, 1])
   })
 
-  it('32 leave before the turn ends when as many have been open at once of late', async () => {
+  it('32 are sent before the turn ends when as many were open recently', async () => {
     const scene = new Scene()
     scene.askInTurn(...numbered(33))
     await scene.answer(0, 1)
@@ -253,7 +253,7 @@ describe('with nothing under way', () => {
     expect(scene.timers).toEqual([])
   })
 
-  it('as many batches as fill a call by their keys leave before the turn ends', () => {
+  it('batches whose keys fill a call are sent before the turn ends', () => {
     const scene = new Scene()
     scene.askOfThreeKeys(43)
     expect(scene.sizes).toEqual([1])
@@ -262,8 +262,8 @@ describe('with nothing under way', () => {
   })
 })
 
-describe('with one call under way', () => {
-  it('a batch leaves at the end of its turn when there are few callers, however much they have asked', async () => {
+describe('with one call in flight', () => {
+  it('with few callers, a batch is sent at the end of its turn, whatever was sent before', async () => {
     const scene = new Scene()
     await scene.askAlone(200)
     scene.askInTurn('a')
@@ -271,7 +271,7 @@ describe('with one call under way', () => {
     expect(scene.calls.slice(200)).toEqual([['a'], ['b']])
   })
 
-  it('what has gathered of many callers leaves at the end of a turn when the last call left 1 ms ago, not sooner', async () => {
+  it('with many callers, a turn end sends the pending batches 1 ms after the last call, not sooner', async () => {
     const scene = await crowdedScene()
     scene.askInTurn('a')
     scene.nowMs = 0.99
@@ -282,7 +282,7 @@ describe('with one call under way', () => {
     expect(scene.calls.slice(2)).toEqual([['b', 'c']])
   })
 
-  it('batches gather when there are many callers, and leave as soon as half of these have asked', async () => {
+  it('with many callers, pending batches are sent once half of the callers have asked', async () => {
     const scene = await crowdedScene()
     scene.askInTurn('a')
     scene.askTimes(99, 'b')
@@ -293,8 +293,8 @@ describe('with one call under way', () => {
   })
 })
 
-describe('with two calls under way', () => {
-  it('batches gather over several turns, and leave in one call when one is answered', async () => {
+describe('with two calls in flight', () => {
+  it('batches wait over several turns, and a reply sends them in one call', async () => {
     const scene = busyScene()
     scene.askInTurn('a')
     scene.askInTurn('b', 'c')
@@ -303,7 +303,7 @@ describe('with two calls under way', () => {
     expect(scene.calls.slice(2)).toEqual([['a', 'b', 'c']])
   })
 
-  it('full calls leave at the end of the turn, because they become no fewer, and the rest waits', async () => {
+  it('full calls are sent at the end of the turn, because waiting saves none; the rest waits', async () => {
     const scene = busyScene()
     scene.askInTurn(...numbered(258))
     expect(scene.sizes.slice(2)).toEqual([128, 128])
@@ -313,7 +313,7 @@ describe('with two calls under way', () => {
     expect(scene.sizes.slice(2)).toEqual([128, 128, 2])
   })
 
-  it('what is held back leaves after 1 ms though nothing else happens here', () => {
+  it('held batches are sent after 1 ms even if nothing else happens', () => {
     const scene = busyScene()
     scene.askInTurn('a')
     scene.advance(0.99)
@@ -323,7 +323,7 @@ describe('with two calls under way', () => {
     expect(scene.timers).toEqual([])
   })
 
-  it('one that must wait again is looked at again', () => {
+  it('a batch that must wait again is reconsidered later', () => {
     const scene = busyScene()
     scene.askInTurn('a')
     scene.nowMs = 0.8
@@ -336,7 +336,7 @@ describe('with two calls under way', () => {
     expect(scene.calls.slice(3)).toEqual([['c']])
   })
 
-  it('a batch about several keys takes the room of as many, so that no call takes much longer than others', async () => {
+  it('a batch of several keys counts as that many, so that no call takes much longer', async () => {
     const scene = busyScene()
     scene.askOfThreeKeys(50)
     scene.endTurn()
@@ -347,7 +347,7 @@ describe('with two calls under way', () => {
     expect(scene.sizes.slice(2)).toEqual([43, 7])
   })
 
-  it('what has gathered leaves at the end of the turn of an answer, with what was asked since, and the answer is told after', async () => {
+  it('a reply sends the pending and the new batches at the end of its turn, before its callbacks run', async () => {
     const scene = busyScene()
     scene.askInTurn('a')
     await scene.answer(0)
@@ -357,13 +357,13 @@ describe('with two calls under way', () => {
     expect(scene.events.slice(2)).toEqual(['call: a b', 'answered: first'])
   })
 
-  it('an answer is told at once when nothing has gathered', async () => {
+  it('callbacks run at once when no batch is pending', async () => {
     const scene = busyScene()
     await scene.answer(0)
     expect(scene.events.slice(2)).toEqual(['answered: first'])
   })
 
-  it('a client that writes at the end of a turn is given what has gathered before that, and writes before the answer is told', async () => {
+  it('a client that writes at the end of a turn gets the pending batches first, before callbacks run', async () => {
     const scene = busyScene({ writesLater: true })
     scene.askInTurn('a')
     expect(scene.events).toHaveLength(4)
@@ -376,18 +376,18 @@ describe('with two calls under way', () => {
     expect(scene.events.slice(4)).toEqual(['call: a b', 'written: a b', 'answered: first'])
   })
 
-  it('what has gathered leaves when one fails, after those who asked that one were told', async () => {
+  it('a failed call sends the pending batches, after the callbacks of the failed one', async () => {
     const scene = busyScene()
     scene.askInTurn('a')
     await scene.fail(1, 'an outage')
     expect(scene.events.slice(2)).toEqual(['failed by an outage: second', 'call: a'])
   })
 
-  it('answers that come together are told one call after another, in one turn', async () => {
+  it('replies that arrive together run their callbacks call by call, in one turn', async () => {
     const scene = busyScene()
     scene.whenAnswered = () => {
       scene.whenAnswered = () => undefined
-      // As whoever awaits an answer does.
+      // Like a caller that awaits a reply.
       queueMicrotask(() => scene.ask('again'))
     }
     await scene.answer(0, 1)
@@ -395,7 +395,7 @@ describe('with two calls under way', () => {
     expect(scene.events.slice(2)).toEqual(['answered: first', 'call: again', 'answered: second'])
   })
 
-  it('a good call that is asked in between leaves in between', async () => {
+  it('a full call that is added between callbacks is sent between them', async () => {
     const scene = busyScene()
     scene.whenAnswered = () => {
       scene.whenAnswered = () => undefined
@@ -406,20 +406,20 @@ describe('with two calls under way', () => {
     expect(scene.events.slice(2)).toEqual(['answered: first', 'call: again', `call: ${again}`, 'answered: second'])
   })
 
-  it('goes on telling when somebody who is told throws', async () => {
+  it('runs the remaining callbacks when one throws', async () => {
     const scene = busyScene()
     scene.askInTurn('a')
     await scene.answer(0)
     scene.whenAnswered = () => {
       scene.whenAnswered = () => undefined
-      throw new Error('of whoever listens')
+      throw new Error('of the callback')
     }
-    expect(() => scene.endTurn()).toThrow('of whoever listens')
+    expect(() => scene.endTurn()).toThrow('of the callback')
     await scene.answer(1)
     expect(scene.events.slice(2)).toEqual(['call: a', 'answered: first', 'answered: second'])
   })
 
-  it('a third leaves at the end of a turn when the last one left 0.3 ms ago, not sooner', () => {
+  it('a turn end sends a third call 0.3 ms after the last one, not sooner', () => {
     const soon = busyScene()
     soon.nowMs = 0.29
     soon.askInTurn('a')
@@ -431,7 +431,7 @@ describe('with two calls under way', () => {
     expect(late.calls.slice(2)).toEqual([['a']])
   })
 
-  it('what was held back leaves with what is asked in a later turn, once the last call left 0.3 ms ago', () => {
+  it('held batches are sent with those of a later turn, 0.3 ms after the last call', () => {
     const scene = new Scene()
     scene.askInTurn('a')
     scene.askInTurn('b')
@@ -442,7 +442,7 @@ describe('with two calls under way', () => {
     expect(scene.calls).toEqual([['a'], ['b'], ['held', 'later']])
   })
 
-  it('no more than 64 are under way, however slow the network is', () => {
+  it('at most 64 calls are in flight, however slow the network is', () => {
     const scene = new Scene()
     for (const key of numbered(70)) {
       scene.nowMs += 10
@@ -458,7 +458,7 @@ describe('with two calls under way', () => {
 })
 
 describe('in a cluster', () => {
-  it('every subject has a call of its own, and none is held back', () => {
+  it('every subject has a call of its own, and none is held', () => {
     const scene = new Scene({ isCluster: true })
     scene.askInTurn('a', 'b', 'a', 'b')
     scene.askInTurn('c')
@@ -466,8 +466,8 @@ describe('in a cluster', () => {
   })
 })
 
-describe('a batch that is held back', () => {
-  it('has not left until its call goes out', async () => {
+describe('a held batch', () => {
+  it('counts as unsent until its call is sent', async () => {
     const scene = busyScene()
     const [held] = scene.askInTurn('a')
     expect(held!.isSent).toBe(false)
@@ -476,8 +476,8 @@ describe('a batch that is held back', () => {
   })
 })
 
-describe('batches that were abandoned before they left', () => {
-  it('are never sent, also when it was only the end of their turn that they waited for', () => {
+describe('batches abandoned before they were sent', () => {
+  it('are never sent, not even at the end of their own turn', () => {
     const scene = new Scene()
     const [, gone] = scene.ask('first', 'a', 'b')
     abandon([gone!])
@@ -486,7 +486,7 @@ describe('batches that were abandoned before they left', () => {
     expect(gone!.isSent).toBe(false)
   })
 
-  it('are never sent: the others leave without them', async () => {
+  it('are never sent; the others are sent without them', async () => {
     const scene = busyScene()
     const [gone, , goneOfThree] = scene.askInTurn('a', 'b', 'c', 'c', 'c')
     abandon([gone!, goneOfThree!])
@@ -494,7 +494,7 @@ describe('batches that were abandoned before they left', () => {
     expect(scene.calls.slice(2)).toEqual([['b', 'c', 'c']])
   })
 
-  it('make no call when nobody else asked', async () => {
+  it('make no call when there are no others', async () => {
     const scene = busyScene()
     abandon(scene.askInTurn('a', 'b'))
     await scene.answerInTurn(0, 1)
@@ -502,7 +502,7 @@ describe('batches that were abandoned before they left', () => {
     expect(scene.calls).toHaveLength(2)
   })
 
-  it('do not count as open: after an outage and two hundred calls in peace, a second call is not held back', async () => {
+  it('do not count as open: after an outage and 200 quiet calls, a second call is not held', async () => {
     const scene = busyScene()
     const batches = scene.askTimes(500, 'a')
     scene.endTurn()
@@ -517,7 +517,7 @@ describe('batches that were abandoned before they left', () => {
 })
 
 describe('batches that are added again', () => {
-  it('leave at the end of the turn', () => {
+  it('are sent at the end of the turn', () => {
     const scene = new Scene()
     scene.scheduler.addAgain(groupOn('a', 3))
     expect(scene.calls).toEqual([])
@@ -544,7 +544,7 @@ describe('batches that are added again', () => {
 })
 
 describe('closing', () => {
-  it('turns away all that have not gone out, of earlier turns and of this one, and what is under way is answered', async () => {
+  it('rejects all unsent batches, of earlier turns and of this one; calls in flight are still answered', async () => {
     const scene = busyScene()
     scene.askInTurn(...numbered(258))
     scene.ask('late')

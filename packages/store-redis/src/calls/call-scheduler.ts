@@ -15,15 +15,15 @@ const MIN_BATCHES = 32
 /** The same, as long as it is unknown whether callers come back in such numbers. */
 const MIN_BATCHES_AT_FIRST = 64
 
-/** With at most so many open batches recently, the first one of an event loop iteration leaves at once. */
+/** If at most this many batches were open recently, the first one of an event loop iteration is sent at once. */
 const MAX_OPEN_WHEN_IDLE = 8
 
 /** Maximum time that batches wait for an in-flight call, or for more batches to fill a call. */
 const MAX_WAIT_MS = 1
 
 /**
- * So many calls keep Redis busy: it executes one while the next waits. Collecting what comes after that makes fewer and
- * larger calls, and this process handles replies while Redis executes, instead of both waiting for each other.
+ * This many calls keep Redis busy: it executes one while the next waits. Collecting what comes after that makes fewer
+ * and larger calls, and this process handles replies while Redis executes, instead of both waiting for each other.
  */
 const STEADY_CALLS = 2
 
@@ -188,7 +188,7 @@ export class CallScheduler {
     return isFew || this.#waiting.length > 0 || this.#isGoodCall() || this.#sentBefore(MAX_WAIT_MS)
   }
 
-  /** Whether the last call was sent at least so many milliseconds ago. */
+  /** Whether the last call was sent at least `ms` milliseconds ago. */
   #sentBefore(ms: number): boolean {
     return this.#options.monotonicMs() - this.#lastSentMs >= ms
   }

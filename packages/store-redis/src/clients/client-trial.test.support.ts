@@ -72,7 +72,7 @@ export function untilAnswered(connection: RedisConnection, key: string): Promise
   })
 }
 
-/** Answers that are told by their code. */
+/** Error replies that are recognised by their code. */
 const REFUSALS = ['BUSY', 'CROSSSLOT', 'ERR', 'MISCONF', 'NOAUTH', 'NOPERM', 'NOREPLICAS', 'OOM', 'WRONGTYPE']
 
 /** Answers that a client may keep to itself for a while, because the cluster is about to change. */

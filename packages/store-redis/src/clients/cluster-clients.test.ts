@@ -142,7 +142,7 @@ describe.each(Object.keys(CLIENTS))('%s', (name) => {
     await migration.moveKeys()
     expect(await runner().run(COUNT_BOTH, [here, there], [])).toBe(6)
     await migration.finish()
-    // The client that has not noticed is told MOVED.
+    // The client with the old slot map gets MOVED.
     expect(await runner().run(COUNT_BOTH, [here, there], [])).toBe(8)
   })
 })
@@ -183,7 +183,7 @@ describe('a fail-over', () => {
 })
 
 describe.each(Object.keys(CLIENTS).slice(0, 3))('%s whose reply is lost', (name) => {
-  it('does what is asked once', async () => {
+  it('runs each command once', async () => {
     const key = `${name}-lost`
     const proxy = await FaultyProxy.start({ port: cluster.masterOf(slotOf(key)).server.port })
     const target = cluster.masterOf(slotOf(key)).server.port

@@ -207,7 +207,7 @@ async function documentedRule(): Promise<string[]> {
 describe('URLs that cannot be used', () => {
   it.each<[string, string | readonly string[], ConnectOptions]>([
     ['none', [], {}],
-    ['several of nobody knows what', ['redis://a', 'redis://b'], {}],
+    ['several URLs of unknown topology', ['redis://a', 'redis://b'], {}],
     ['a cluster and sentinels', ['redis://a'], { cluster: true, sentinel: { name: 'x' } }],
     ['a database of a cluster', 'redis://a/1', { cluster: true }],
     ['different passwords', ['redis://:a@a', 'redis://:b@b'], { cluster: true }],

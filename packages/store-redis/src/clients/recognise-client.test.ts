@@ -29,7 +29,7 @@ describe('something that is no client', () => {
   )
 })
 
-describe('a client of node-redis that nobody connected', () => {
+describe('a client of node-redis that is not connected', () => {
   it.each([
     ['createClient', createClient({ socket: UNREACHABLE })],
     ['createCluster', createCluster({ rootNodes: [{ socket: UNREACHABLE }] })],

@@ -111,7 +111,7 @@ describe('a fail-over', () => {
     expect(await countAll()).toEqual([2, 2, 2])
   })
 
-  it('is not waited for: what is asked before is refused at once, and not sent afterwards', async () => {
+  it('is not awaited: earlier commands fail at once, and are not sent later', async () => {
     const primary = await group.currentPrimary()
     await primary.command('WAIT', 1, 1000)
     await primary.kill()
@@ -125,7 +125,7 @@ describe('a fail-over', () => {
 describe.each(['a sentinel client of node-redis', 'a client of ioredis with sentinels'])(
   '%s whose reply is lost',
   (name) => {
-    it('does what is asked once', async () => {
+    it('runs each command once', async () => {
       const { port } = await group.currentPrimary()
       const proxy = await FaultyProxy.start({ port })
       const { connection, close } = await CLIENTS[name]!((address) =>

@@ -67,7 +67,7 @@ afterAll(async () => {
 for (const name of Object.keys(CLIENTS)) clientSuite(name, () => opened[name]!.connection)
 
 describe.each(Object.entries(CLIENTS))('%s whose server fails', (name, open) => {
-  it('does what is asked once when the reply is lost, and says that it does not know', async () => {
+  it('runs a command once when its reply is lost, and reports the outcome as unknown', async () => {
     const proxy = await FaultyProxy.start({ port: server.port })
     const { connection, close } = await open(proxy.port)
     onTestFinished(async () => {

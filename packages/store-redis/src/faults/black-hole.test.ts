@@ -166,7 +166,7 @@ describe('replies that are lost', () => {
     )
   })
 
-  it('connections that are refused: nothing is sent, nothing is charged', async ({ annotate }) => {
+  it('rejected connections: nothing is sent, nothing is charged', async ({ annotate }) => {
     const all = await trial({ failureMode: 'closed', breaker: PATIENT })
     const { proxy, limiter, counted } = all
     await proxy.refuse()
@@ -186,7 +186,7 @@ describe('replies that are lost', () => {
 })
 
 describe('a network that is slow', () => {
-  it('late answers of refused callers are given back', async ({ annotate }) => {
+  it('late charges of denied callers are given back', async ({ annotate }) => {
     const all = await trial({ failureMode: 'closed', breaker: PATIENT })
     const { proxy, store, limiter, counted, witness } = all
     const before = store.stats().calls

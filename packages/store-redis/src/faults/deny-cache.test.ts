@@ -64,7 +64,7 @@ async function costOf(work: () => Promise<unknown>): Promise<number> {
   return (await scriptsRun()) - before
 }
 
-describe('a key that is refused and keeps asking', () => {
+describe('a denied key that keeps asking', () => {
   it('costs the server one call in 100 ms, and no more', async () => {
     const { limiter, advance } = await refused()
     const hammer = async (): Promise<void> => {
@@ -79,7 +79,7 @@ describe('a key that is refused and keeps asking', () => {
     expect(await costOf(hammer)).toBe(1)
   })
 
-  it('takes nothing from other keys, and other costs and rules of it are asked', async () => {
+  it('does not affect other keys; its other costs and rules go to the store', async () => {
     const { limiter, store } = await refused()
     const others = Array.from({ length: 50 }, (_, index) => `other-${index}`)
     const cost = await costOf(async () => {
@@ -115,14 +115,14 @@ describe('a key that is refused and keeps asking', () => {
     })
     expect(tally.allowed).toBe(0)
     const remembered = witness.events.filter(({ type }) => type === 'remembered').length
-    // Whatever is not remembered is asked; what is asked together goes out in one call, heartbeats beside it.
+    // Checks that are not remembered go to the store, those of one turn in one call; heartbeats come on top.
     expect(calls).toBeLessThanOrEqual(tally.answered - remembered + 5)
     expect(remembered).toBeGreaterThan(tally.answered * 0.9)
     await annotate(`flood: ${tally}; ${calls} calls of the server`)
   })
 })
 
-describe('a refusal that is remembered', () => {
+describe('a remembered denial', () => {
   it('ends at once when this process resets the key', async () => {
     const { limiter } = await refused()
     await limiter.reset('hot')

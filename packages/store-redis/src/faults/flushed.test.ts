@@ -56,7 +56,7 @@ function forgetting(): () => Promise<number> {
 
 describe('a server that forgets its scripts', () => {
   it.for(Object.keys(RULES))(
-    'nobody notices under load, and exactly the limit is admitted: %s',
+    'no call fails under load, and exactly the limit is admitted: %s',
     async (name, { annotate }) => {
       const witness = new Witness()
       const store = opened(witness)
@@ -77,7 +77,7 @@ describe('a server that forgets its scripts', () => {
     },
   )
 
-  it('nobody notices in calls that ask for many keys and rules at once', async ({ annotate }) => {
+  it('no call with many keys and rules fails', async ({ annotate }) => {
     const store = opened()
     const limits = createLimiter({ rules: RULES, store })
     const names = Object.keys(RULES)
@@ -103,7 +103,7 @@ describe('a server that forgets its scripts', () => {
     await annotate(`scripts forgotten ${times} times during ${decisions.length} decisions in large calls; no failure`)
   })
 
-  it('nobody notices in what is settled, refunded, blocked', async () => {
+  it('no settlement, refund or block fails', async () => {
     const store = opened()
     const limiter = createLimiter({ ...RULES['fixed-window']!, store })
     const forget = (): Promise<unknown> => server.command('SCRIPT', 'FLUSH')

@@ -169,8 +169,8 @@ describe('Redis killed while units are out on lease', () => {
   })
 })
 
-describe('Redis away for a while', () => {
-  it('is asked by one call at a time whether it is back', async () => {
+describe('Redis unreachable for a while', () => {
+  it('is probed by one call at a time', async () => {
     const { store, limits, witness } = await trial(server.url)
     await server.kill()
     const callers = new Callers(CALLERS, () => limits.limiter('open').check('key'))
@@ -191,7 +191,7 @@ describe('Redis away for a while', () => {
     await server.restart()
   })
 
-  it('is not met by all clients at one moment when it is back', async ({ annotate }) => {
+  it('is not reconnected by all clients at the same moment', async ({ annotate }) => {
     const proxy = await FaultyProxy.start({ port: server.port })
     onTestFinished(() => proxy.close())
     const pausesMs: number[][] = []

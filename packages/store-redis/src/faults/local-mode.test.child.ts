@@ -4,7 +4,7 @@ import { redisStore } from '../redis-store.ts'
 import type { NodeAnswer, NodeOrder } from './local-mode.test.messages.ts'
 import { LOCAL_RULE } from './local-mode.test.messages.ts'
 
-// A node of its own: a process with a store, that does what it is told and reports.
+// One node: a process with a store that follows orders and reports.
 
 const [url = '', initialNodes = '1'] = process.argv.slice(2)
 const store = redisStore(url, { deadlineMs: 200, denyCache: false, initialNodes: Number(initialNodes) })
@@ -48,5 +48,5 @@ process.on('message', async (order: NodeOrder) => {
   if (order.do === 'leave') process.disconnect()
 })
 
-// Whoever gave the orders is gone.
+// The parent process is gone.
 process.on('disconnect', () => void store.close())

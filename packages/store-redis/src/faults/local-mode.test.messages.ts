@@ -12,8 +12,8 @@ export const LOCAL_RULE: Rule = {
 }
 
 /**
- * What a node is told: to check a key so often, to see what remains of it, to refund what was admitted without Redis,
- * to do nothing but report, or to close its store and end.
+ * An order for a node: check a key repeatedly, read what remains of it, refund what was admitted without Redis, only
+ * report, or close the store and end.
  */
 export type NodeOrder =
   | { readonly do: 'check'; readonly key: string; readonly times: number }

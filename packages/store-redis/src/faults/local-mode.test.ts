@@ -73,7 +73,7 @@ async function drain(key: string): Promise<number[]> {
   return (await all({ do: 'check', key, times: limit + 1 })).map(({ admitted }) => admitted)
 }
 
-/** Resolves when every node knows of so many. Nobody checks anything meanwhile. */
+/** Resolves when every node counts `count` nodes. No checks run meanwhile. */
 function known(count: number): Promise<number> {
   return until(`all nodes know of ${count}`, async () => {
     const answers = await all({ do: 'report' })
@@ -115,7 +115,7 @@ describe('three processes that share a limit and lose Redis in mid-window', () =
     // 51 are left: 17 for each.
     expect(await drain('half')).toEqual([17, 17, 17])
     expect(await drain('used up')).toEqual([0, 0, 0])
-    // Nobody has seen it: a third of the limit for each, which is limit + nodes - 1 together.
+    // A new key: a third of the limit for each node, at most limit + nodes - 1 together.
     expect(await drain('fresh')).toEqual([share, share, share])
     // The formula, reached to the unit: limit + (n - 1) + (90 + 90) / n.
     const stale = await drain('not seen by others')
@@ -180,7 +180,7 @@ describe('the nodes that share a limit', () => {
     // It has forgotten what it admitted: one share more, as stated.
     expect(await drain('key')).toEqual([share, 0, 0])
     await nodes[1]!.kill()
-    // Without the count it knows of nobody else.
+    // Without the count it knows no other node.
     nodes[1] = new Node(server.url)
     expect(await drain('key')).toEqual([0, limit, 0])
   })

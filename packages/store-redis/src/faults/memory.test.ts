@@ -126,7 +126,7 @@ describe('a server that may evict counters', () => {
   beforeAll(async () => void (await server.command('CONFIG', 'SET', 'maxmemory-policy', 'volatile-lru')))
   afterAll(async () => void (await server.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction')))
 
-  it('is warned of once, with what to do', async () => {
+  it('is reported once, with the fix', async () => {
     const warnings: { code: string; message: string }[] = []
     const { limits } = opened({ onWarning: (warning) => warnings.push(warning) })
     await limits.limiter('open').check('key')
@@ -141,7 +141,7 @@ describe('a server that may evict counters', () => {
     )
   })
 
-  it('is warned of by the process when nobody else is to be told', async () => {
+  it('is reported as a process warning without a callback', async () => {
     // Not let through, so that it is not printed.
     const emit = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
     const { limits } = opened()
@@ -155,7 +155,7 @@ describe('a server that may evict counters', () => {
     ])
   })
 
-  it('does no harm through somebody who throws when told', async () => {
+  it('works on when the warning callback throws', async () => {
     let told = 0
     const { limits } = opened({
       onWarning: () => {
@@ -198,7 +198,7 @@ describe('what is known of a server', () => {
     expect(await inspectServer(answering(version(text), undefined))).toEqual([])
   })
 
-  it('nothing, when it may not be asked', async () => {
+  it('nothing, when INFO is not permitted', async () => {
     expect(await inspectServer(answering(undefined, undefined))).toEqual([])
   })
 

@@ -47,7 +47,7 @@ describe('a server that stands still for a second under load', () => {
       // It answers all it was sent while it stood still, and so every outcome is known in the end.
       await until('every late answer has come', () => store.stats().calls.lateAnswers === tally.unknown)
       const given = mode === 'closed' ? tally.unknown : 0
-      await until('what nobody got is given back', () => store.stats().calls.givenBack === given)
+      await until('unclaimed charges are given back', () => store.stats().calls.givenBack === given)
       const used = MANY - (await limiter.peek('key')).remaining!
       expect(used).toBe(tally.admitted + tally.unknown - given)
       expect(store.stats()).toMatchObject({ breaker: 'closed', calls: { pending: 0 } })

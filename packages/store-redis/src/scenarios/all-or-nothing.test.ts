@@ -61,12 +61,12 @@ describe.each(['one server', 'a cluster'] as const)('user, tenant and all togeth
     )
   }
 
-  it('are asked in different slots', () => {
+  it('are counted in different slots', () => {
     const names = new RedisKeys(prefix)
     expect(new Set(['u0', 't0', 'all'].map((key) => slotOf(names.record(key)))).size).toBe(3)
   })
 
-  it('a refusal by one costs the others nothing', async () => {
+  it('a denial by one costs the others nothing', async () => {
     const rules = {
       perUser: { limit: 2, window },
       perTenant: { algorithm: 'fixed-window' as const, limit: 50, window },
@@ -176,7 +176,7 @@ describe.each(['one server', 'a cluster'] as const)('user, tenant and all togeth
   })
 })
 
-describe('user, tenant and all together, asked by four processes', () => {
+describe('user, tenant and all together, checked by four processes', () => {
   it('on a cluster: every counter holds exactly what all admitted calls cost', async () => {
     const rules = {
       each: { algorithm: 'sliding-window-counter' as const, limit: 40, window },
@@ -238,7 +238,7 @@ function numbers({ allowed, reason, remaining, resetAt, retryAfterMs, cost }: De
 }
 
 describe('reservations', () => {
-  it('settled, released and forgotten in thousands of interleavings leave the same balance as in the reference store', async () => {
+  it('settled, released and expired in thousands of interleavings match the reference store', async () => {
     const clock = new FakeClock()
     const reference = createLimiter({ store: new ReferenceStore(clock), rules: RULES })
     const store = redisStore(server.url, { ...patient, prefix: 'reservations', clock, denyCache: false })

@@ -6,11 +6,11 @@ import { count, emptyTally, type Tally } from './tally.test.support.ts'
 /** How a {@link Caller} asks. */
 export interface Calling {
   readonly check: () => Promise<Decision>
-  /** Checks that are under way at once; 1 when left out. */
+  /** Number of checks in flight at once. Default: 1. */
   readonly atOnce?: number
-  /** Milliseconds between one round of checks and the next; 0 when left out. After a round of refusals at least 5. */
+  /** Milliseconds between two rounds of checks. Default: 0. After a round of denials at least 5. */
   readonly pauseMs?: number
-  /** Is told of every check that was admitted by the store. */
+  /** Called for every check that the store admitted. */
   readonly onAdmitted?: () => void
 }
 

@@ -95,7 +95,7 @@ describe('a cluster', () => {
     for (const key of HOSTILE_KEYS) expect(await used('hot', key)).toBe(2)
   })
 
-  it('moves a hot slot under load: nobody notices, and every count stays exact', async () => {
+  it('moves a hot slot under load: no check fails, and every count stays exact', async () => {
     const key = 'moving'
     const slot = slotOfKey(key)
     const logged = callersOf('log', key)
@@ -136,7 +136,7 @@ describe('a cluster', () => {
     }
   })
 
-  it('while a slot is on its way for long, decides what it can, miscounts nothing, and goes on as before for other slots', async () => {
+  it('during a long slot migration, miscounts nothing and leaves other slots alone', async () => {
     const key = 'halfway'
     const logged = callersOf('log', key, 1)
     const others = callersOf('hot', elsewhereThan(key), 1)
@@ -161,7 +161,7 @@ describe('a cluster', () => {
     expect(await used('log', key)).toBe(admittedBy(logged))
   })
 
-  it('follows a fail-over in good order under load: every count stays exact', async () => {
+  it('follows a planned failover under load: every count stays exact', async () => {
     const key = 'handed-over'
     const callers = callersOf('hot', key)
     await until('there is load', () => admittedBy(callers) > 200)
@@ -182,7 +182,7 @@ describe('a cluster', () => {
     expect(inStore).toBeLessThanOrEqual(admittedBy(callers) + unknown)
   })
 
-  it('recovers by itself when a primary is killed under load; over the limit is at most what its replica had not got', async () => {
+  it('recovers when a primary is killed under load, over the limit by at most the replication lag', async () => {
     const key = 'killed'
     const master = cluster.masterOf(slotOfKey(key))
     const callers = callersOf('bounded', key, 2)
@@ -215,7 +215,7 @@ describe('a cluster', () => {
     await cluster.untilSettled()
   })
 
-  it('replaces a primary that hangs, with its connections open, while other keys are asked about', async () => {
+  it('replaces a primary that hangs with open connections, while other keys are checked', async () => {
     const key = 'hanging'
     const master = cluster.masterOf(slotOfKey(key))
     const callers = callersOf('hot', key, 2)
@@ -235,7 +235,7 @@ describe('a cluster', () => {
     await cluster.untilSettled()
   })
 
-  it('forgets at most what a primary admitted while nobody could follow it, when another takes its place', async () => {
+  it('loses at most what an isolated primary admitted before its replacement', async () => {
     const key = 'lonely'
     const slot = slotOfKey(key)
     const master = cluster.masterOf(slot)
@@ -267,7 +267,7 @@ describe('a cluster', () => {
     await cluster.untilSettled()
   })
 
-  it('refuses, and goes on by itself, when a primary is cut off from the majority', async () => {
+  it('denies while a primary is cut off from the majority, and recovers by itself', async () => {
     const key = 'minority'
     const master = cluster.masterOf(slotOfKey(key))
     const others = cluster.nodes.filter(({ id }) => id !== master.id)

@@ -24,11 +24,11 @@ afterAll(async () => {
 const startProcesses = (times: number): Promise<LimiterProcess[]> =>
   LimiterProcess.startAll(times, () => ({ target: server.url, options, rules }))
 
-describe('a slot that is waited for', () => {
+describe('a slot with waiting callers', () => {
   // A lease that does not end during the test.
   const rule = { algorithm: 'concurrency' as const, limit: 1, lease: 3_600_000, name: 'jobs' }
 
-  it('goes to a waiter of this process when it is released here, and of another when it is released there', async () => {
+  it('goes to a waiter of the process that releases it, or of another process', async () => {
     const elsewhere = redisStore(server.url, options)
     onTestFinished(() => elsewhere.close())
     const [here, there] = [createLimiter({ ...rule, store }), createLimiter({ ...rule, store: elsewhere })]
@@ -50,7 +50,7 @@ describe('a slot that is waited for', () => {
     }
   })
 
-  it('is asked for ten times a second, and a few times more at first, while nobody releases it', async () => {
+  it('is polled ten times a second, and a few times more at first, until it is released', async () => {
     const elsewhere = redisStore(server.url, options)
     onTestFinished(() => elsewhere.close())
     const holder = createLimiter({ ...rule, store: elsewhere })

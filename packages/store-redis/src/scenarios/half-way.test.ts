@@ -23,7 +23,7 @@ afterAll(async () => {
   await cluster.close()
 })
 
-/** Is asked before every settlement of a key is sent; what it throws is what becomes of it. */
+/** Runs before each settlement of a key is sent. If it throws, the settlement fails with that error. */
 type Gate = (record: string) => void | Promise<void>
 
 const rules = {

@@ -32,7 +32,7 @@ interface Played {
   readonly calls: number
 }
 
-/** Calm keys at an even pace, a round every 4 ms, and with each round so many calls of the hot key. */
+/** Checks quiet keys in a round every 4 ms, with `hotPerRound` checks of the hot key in each round. */
 async function play(hotPerRound: number): Promise<Played> {
   const calmMs: number[] = []
   let hotDenied = 0
@@ -59,8 +59,8 @@ async function play(hotPerRound: number): Promise<Played> {
   return { calmMs, hotDenied, wrong, calls: (await scriptCalls()) - before }
 }
 
-describe('a key that is asked about fifty times as often as the others', () => {
-  it('hardly costs the store a call once it is refused, and the others little', async () => {
+describe('a key that is checked fifty times as often as the others', () => {
+  it('makes almost no calls once it is denied, and hardly slows the others', async () => {
     await play(0)
     const alone = await play(0)
     const beside = await play(50)

@@ -56,7 +56,7 @@ async function open({ target, options, rules, sinkFile }: Opening): Promise<void
   if (!(await store.ready(20_000))) throw new Error('no connection to Redis')
 }
 
-/** Asks so many times, so many of them in each turn of the event loop. */
+/** Makes all checks, `perTurn` of them in each turn of the event loop. */
 async function askAll(
   ask: () => Promise<Decision>,
   { calls, perTurn }: { readonly calls: number; readonly perTurn: number },
@@ -98,7 +98,7 @@ async function work({ url, rule, key, workers, oracle }: ChildOrders['work']): P
       await slot.release()
     }
   }
-  // A worker that is waiting for a slot when the store is closed is told so.
+  // Closing the store rejects the workers that wait for a slot.
   void Promise.allSettled(Array.from({ length: workers }, (_, worker) => run(worker))).then(() => client.destroy())
 }
 

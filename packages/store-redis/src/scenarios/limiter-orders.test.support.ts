@@ -17,14 +17,14 @@ export interface Opening {
 /** What a process can be ordered to do. */
 export interface ChildOrders {
   open: Opening
-  /** So many checks, so many of them in each turn of the event loop; answers when all are answered. */
+  /** Makes `calls` checks, `perTurn` in each turn of the event loop. Replies when all are decided. */
   burst: { readonly rule: string; readonly key: string; readonly calls: number; readonly perTurn: number }
   /** The same of several rules at once. */
   joint: { readonly requests: readonly RuleRequest[]; readonly calls: number; readonly perTurn: number }
   /** Checks again and again until `stop`. */
   pour: { readonly rule: string; readonly key: string; readonly atOnce: number; readonly pauseMs: number }
   stop: Record<string, never>
-  /** Reserves so many times and keeps what it gets. */
+  /** Makes `times` reservations and keeps them. */
   hold: { readonly rule: string; readonly key: string; readonly times: number }
   /** Workers that take and return slots, and tell an oracle in Redis. */
   work: {

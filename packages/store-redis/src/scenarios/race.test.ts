@@ -44,7 +44,7 @@ describe('ten thousand checks of one key at once', () => {
     expect(tally).toMatchObject({ allowed: LIMIT, denied: CALLS - LIMIT, failed: 0, refusedBy: [rule] })
   })
 
-  it('from eight processes: exactly the limit is admitted by each algorithm, and every refusal names the rule', async () => {
+  it('from eight processes: each algorithm admits exactly the limit, and every denial names its rule', async () => {
     const options = { ...patient, prefix: 'many', denyCache: false as const }
     const processes = await LimiterProcess.startAll(PROCESSES, () => ({ target: server.url, options, rules }))
     try {

@@ -13,7 +13,7 @@ describe('a body', () => {
     },
   )
 
-  it('with too many members is told of at their place', () => {
+  it('with too many members is reported with their path', () => {
     expect(oversizedPart(objectOf(1001))).toEqual({
       path: '',
       received: 'an object of 1001',
@@ -22,7 +22,7 @@ describe('a body', () => {
     expect(oversizedPart({ 'a/b': [1, { '~': objectOf(2000) }] })?.path).toBe('/a~1b/1/~0')
   })
 
-  it('with too many entries is told of at their place', () => {
+  it('with too many entries is reported with their path', () => {
     const list = Array.from({ length: 100_001 }, () => 1)
     expect(oversizedPart({ rules: list })).toEqual({
       path: '/rules',

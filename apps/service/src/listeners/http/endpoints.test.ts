@@ -106,7 +106,7 @@ describe('the parameters of an operation', () => {
     expect(refusalOf(endpoint, name, query)).toEqual(errors)
   })
 
-  it('are told all at once', () => {
+  it('are all reported in one answer', () => {
     expect(refusalOf(endpoint, 'gold', 'x=1&count=0')).toHaveLength(3)
   })
 
@@ -181,7 +181,7 @@ describe('the body of an operation', () => {
 })
 
 describe('who may', () => {
-  it('is found out for the role of the operation, and for a key where one is asked for', () => {
+  it('is authenticated for the role of the operation, or for any key where one is required', () => {
     expect(endpointOf(PUT_TIER).admit!({} as RequestContext)).toMatchObject({ role: 'editor' })
     expect(endpointOf(LIVEZ).admit).toBeUndefined()
     const treatment = {

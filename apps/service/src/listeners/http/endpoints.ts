@@ -31,8 +31,8 @@ export interface Endpoint {
   readonly body: BodyReading | undefined
   readonly handle: AnyHandler
   /**
-   * Whether requests that come in one turn of the event loop are handled together at its end: for handlers that answer at once,
-   * and are asked tens of thousands of times in a second. Default: false.
+   * Whether requests that arrive in one turn of the event loop are handled together at its end. For synchronous
+   * handlers that are called tens of thousands of times per second. Default: false.
    */
   readonly answersAtTurnEnd?: boolean
   /** Whether requests are answered whatever their Host header. Default: only those that the service answers to. */
@@ -93,7 +93,7 @@ export interface Treatment {
   readonly inFlightLimit: InFlight | undefined
   /** Reads its bodies. */
   readonly bodies: BodyReader
-  /** Whether any valid key is asked for although the operation needs none. */
+  /** Whether a valid key of any role is required although the operation needs none. */
   readonly needsKey: boolean
   readonly hasRequestId: boolean
   /** See {@link Endpoint}, here and below. */
@@ -247,7 +247,10 @@ function shortened(name: string): string {
   return name.length > 64 ? `${name.slice(0, 64)}...` : name.toWellFormed()
 }
 
-/** What `If-Match` or `If-None-Match` asks for; undefined when there is neither; the answer when it cannot be understood. */
+/**
+ * What `If-Match` or `If-None-Match` asks for; undefined when there is neither; the answer when it cannot be
+ * understood.
+ */
 export function preconditionOf({
   'if-match': ifMatch,
   'if-none-match': ifNoneMatch,
@@ -267,23 +270,26 @@ export function preconditionOf({
 const MOST_OTHERS_IN_FLIGHT = 200
 
 /**
- * Bytes that the unfinished bodies of a thread hold at most: those of the check API, which needs no key on this machine, and those
- * of all other operations. Each holds four of the largest bodies.
+ * Bytes that the unfinished bodies of a thread hold at most: those of the check API, which needs no key on this
+ * machine, and those of all other operations. Each holds four of the largest bodies.
  */
 const MOST_BODY_BYTES = 33_554_432
 
-/** These end what a check has begun: to reject them for lack of room would keep what is held, and there would be no end to it. */
+/**
+ * These end what a check has begun: to reject them for lack of room would keep what is held, and there would be no end
+ * to it.
+ */
 const ENDINGS: ReadonlySet<string> = new Set<OperationId>(['settle', 'release', 'heartbeat'])
 
-/** Answered whatever is going on, because somebody decides by them what is to become of this process. */
+/** Answered in every state, because orchestrators decide by them whether to restart this process. */
 const ALWAYS_ANSWERED: ReadonlySet<string> = new Set<OperationId>(['livez', 'readyz', 'metrics'])
 
 /** Probed by address, whatever names the service has. */
 const PROBES: ReadonlySet<string> = new Set<OperationId>(['livez', 'readyz'])
 
 /**
- * So late the event loop must be before checks are rejected for lack of capacity. A collection of garbage or a neighbour on the
- * same machine takes a tenth of that now and then; who is rejected for it would only ask again.
+ * So late the event loop must be before checks are rejected for lack of capacity. A collection of garbage or a
+ * neighbour on the same machine takes a tenth of that now and then; who is rejected for it would only ask again.
  */
 const LATE_FROM_MS = 1000
 
@@ -292,7 +298,7 @@ export function treatments(
   { clock, settings, store }: Pick<ServiceContext, 'clock' | 'settings' | 'store'>,
   delay: LoopDelay,
 ): EndpointParts['treatmentOf'] {
-  // What a remote store is asked in one turn goes out together anyway.
+  // A remote store batches the calls of one turn anyway.
   const answersAtTurnEnd = store.mode === 'sync'
   const guard = new LagGuard({ delay, nowMs: () => clock.nowMicros() / 1000, lateFromMs: LATE_FROM_MS })
   const checks = new InFlight({ most: settings.maxInFlight, isOverloaded: () => guard.isLate() })

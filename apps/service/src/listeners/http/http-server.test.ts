@@ -257,7 +257,7 @@ describe('a client that takes too long', () => {
   it.each([
     ['the headers', 'POST / HTTP/1.1\r\nHost: te', { headersMs: 1 }],
     ['the body', rawCheck(BODY).slice(0, -5), { headersMs: 1, requestMs: 1 }],
-  ])('with %s is told so, and its connection ended', async (_title, bytes, timeouts) => {
+  ])('with %s gets an error, and its connection is closed', async (_title, bytes, timeouts) => {
     const server = serverWith({ timeouts: { ...TIMEOUTS, ...timeouts, checkEveryMs: 1 } })
     await server.start()
     onTestFinished(() => server.stop())
@@ -367,7 +367,7 @@ describe('connections from one address', () => {
 })
 
 describe('a place to listen that cannot be had', () => {
-  it('is told with the port and what to do when it is taken', async () => {
+  it('reports a port in use, with the fix', async () => {
     const { port } = await freshService()
     const failure = await serverWith({ port })
       .start()
@@ -377,7 +377,7 @@ describe('a place to listen that cannot be had', () => {
     expect(String(failure)).toContain(`PORT=${port + 1} npm start`)
   })
 
-  it('is told when the host is not of this machine', async () => {
+  it('reports a host that is not of this machine', async () => {
     // An address that is reserved for documentation.
     const failure = await serverWith({ host: '192.0.2.1' })
       .start()

@@ -47,8 +47,8 @@ const UNKNOWN_EXPECTATION = problemAnswer('SLUICE_HTTP_EXPECTATION_FAILED', {
 })
 
 /**
- * An HTTP/1.1 server: listens, brings requests to be answered, and stops without breaking off what it has begun. It runs once:
- * new -> listening -> draining -> stopping -> stopped.
+ * An HTTP/1.1 server: listens, brings requests to be answered, and stops without breaking off what it has begun. It
+ * runs once: new -> listening -> draining -> stopping -> stopped.
  */
 export class HttpServer implements Listener {
   readonly name = 'http'
@@ -113,8 +113,8 @@ export class HttpServer implements Listener {
 
   /**
    * Lets clients move to other nodes: requests are answered as before, and each connection closes after its answer.
-   * Resolves after `drainMs`, or at once when the server does not listen or is stopped. It does not resolve early without
-   * connections: a client that has not noticed the drain yet may open another.
+   * Resolves after `drainMs`, or at once when the server does not listen or is stopped. It does not resolve early
+   * without connections: a client that has not noticed the drain yet may open another.
    */
   async drain(drainMs: number): Promise<void> {
     const { requests, sleep } = this.#options
@@ -157,11 +157,15 @@ const HEADERS_TOO_LARGE = problemAnswer('SLUICE_HTTP_HEADERS_TOO_LARGE', {
 
 const TOO_MANY_CONNECTIONS = problemAnswer('SLUICE_HTTP_TOO_MANY_CONNECTIONS', {
   detail:
-    'Too many connections from this address are open. Keep connections alive and reuse them; --max-connections-per-address and --trusted-proxies of the service raise the limit.',
+    'Too many connections from this address are open. Keep connections alive and reuse them; ' +
+    '--max-connections-per-address and --trusted-proxies of the service raise the limit.',
   headers: { 'Retry-After': '1' },
 })
 
-/** Answers a connection that is one too many before it has sent anything, and closes it. Returns the status of the answer. */
+/**
+ * Answers a connection that is one too many before it has sent anything, and closes it. Returns the status of the
+ * answer.
+ */
 function rejectConnection(socket: Duplex): number {
   // Not `end`: what the client sends meanwhile must not become a request.
   socket.write(rawAnswer(TOO_MANY_CONNECTIONS), () => socket.destroy())

@@ -28,7 +28,7 @@ describe('the check API', () => {
     expect((await check(CHECK)).status).toBe(200)
   })
 
-  it('asks for a key of any role when it is told to, and costs nothing without', async () => {
+  it('requires a key of any role if so configured; a request without one costs nothing', async () => {
     const node = await start({ checkKey: true })
     expect((await node.check(CHECK)).status).toBe(401)
     const key = await keyWith(node, 'none')
@@ -76,7 +76,7 @@ describe('the admin API', () => {
 })
 
 describe('every answer', () => {
-  it('is counted, whoever gave it', async () => {
+  it('is counted, whichever layer answered', async () => {
     const node = await start()
     const ask = async (method: string, path: string): Promise<number> =>
       (await fetch(node.origin + path, { method })).status
@@ -131,7 +131,8 @@ const FILED = `
 incident: 0.5
 rules:
   - { name: filed, resource: "*", dimension: user, limit: 3, window: 1m }
-  - { name: strict, resource: /strict, dimension: user, limit: 1, window: 1m, penalty: { after: 1, within: 1m, block: 1h } }
+  - { name: strict, resource: /strict, dimension: user, limit: 1, window: 1m,
+      penalty: { after: 1, within: 1m, block: 1h } }
 `
 
 describe('rules from a file', () => {

@@ -22,7 +22,7 @@ export interface HttpListenerParts {
   readonly authenticator: Authenticator
   /** The handlers of all operations but those that the listener answers by itself. */
   readonly handlers: OperationHandlers<Exclude<OperationId, ListenerOperation>>
-  /** Is told of every request. */
+  /** Counts, times and logs every request. */
   readonly observer: RequestObserver
   readonly loopDelay: LoopDelay
   readonly newRequestId: () => string
@@ -36,8 +36,8 @@ export interface HttpListenerParts {
 }
 
 /**
- * A whole request has seconds. A connection between requests has more than the minute after which most load balancers drop
- * theirs, so that it is they who end it and no request is sent into a closing connection.
+ * A whole request has seconds. A connection between requests has more than the minute after which most load balancers
+ * drop theirs, so that it is they who end it and no request is sent into a closing connection.
  */
 const TIMEOUTS: HttpTimeouts = { headersMs: 10_000, requestMs: 15_000, idleMs: 65_000, checkEveryMs: 1000 }
 
@@ -57,7 +57,7 @@ export function httpListener(parts: HttpListenerParts): HttpServer {
     treatmentOf: treatments(context, parts.loopDelay),
     observer,
   })
-  const hint = `Checks are asked at POST ${CHECK_PATH}; GET /openapi.json lists everything there is.`
+  const hint = `Send checks to POST ${CHECK_PATH}; GET /openapi.json lists all operations.`
   const requests = new RequestServer({
     route: createRouter(routes, hint),
     allowsHost: allowedHosts(settings),

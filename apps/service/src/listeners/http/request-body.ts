@@ -12,8 +12,8 @@ export interface IncomingBody {
 }
 
 /**
- * A whole body; `too-large` when it has more bytes than allowed; `dropped` when other bodies needed its room before it was
- * complete.
+ * A whole body; `too-large` when it has more bytes than allowed; `dropped` when other bodies needed its room before it
+ * was complete.
  */
 export type ReadBody = Buffer | 'too-large' | 'dropped'
 
@@ -32,9 +32,10 @@ interface UnfinishedBody {
 /**
  * Reads the bodies of requests.
  *
- * Invariant: unfinished bodies hold at most `mostBytes`, however many clients send them. A part that does not fit drops the
- * oldest unfinished bodies: a client that sends without pauses is done before it becomes the oldest, and a client that
- * holds bodies back is dropped first. A body that arrives in one piece is never unfinished, so no number of slow bodies costs it anything.
+ * Invariant: unfinished bodies hold at most `mostBytes`, however many clients send them. A part that does not fit drops
+ * the oldest unfinished bodies: a client that sends without pauses is done before it becomes the oldest, and a client
+ * that holds bodies back is dropped first. A body that arrives in one piece is never unfinished, so no number of slow
+ * bodies costs it anything.
  */
 export class BodyReader {
   readonly #mostBytes: number
@@ -142,8 +143,8 @@ export interface RequestHead {
 }
 
 /**
- * Reads the headers of a request that every request is looked at for. `request.headers` knows them, too, but is made of all of
- * them when it is first asked for: that takes as long as everything else that is done here for a check.
+ * Reads the headers of a request that every request is looked at for. `request.headers` knows them, too, but is made of
+ * all of them when it is first asked for: that takes as long as everything else that is done here for a check.
  */
 export function readHead({ rawHeaders }: IncomingMessage): RequestHead {
   let host: string | undefined
@@ -212,8 +213,8 @@ export function parseJsonBody(body: Buffer): JsonBody {
 }
 
 /**
- * The answer to a body that is not said to be uncompressed `application/json`; undefined for one that is. The check also keeps web
- * pages out: a browser asks before it sends JSON to another origin.
+ * The answer to a body that is not said to be uncompressed `application/json`; undefined for one that is. The check
+ * also keeps web pages out: a browser asks before it sends JSON to another origin.
  */
 export function rejectType({ contentType, isEncoded }: RequestHead): Answer | undefined {
   if (contentType !== 'application/json' && !JSON_TYPE.test(contentType ?? '')) {
@@ -224,7 +225,9 @@ export function rejectType({ contentType, isEncoded }: RequestHead): Answer | un
 
 function unsupported(received: string): Answer {
   return problemAnswer('SLUICE_HTTP_UNSUPPORTED_MEDIA_TYPE', {
-    detail: `${received} Send the body as JSON in UTF-8, uncompressed, with the header "Content-Type: application/json".`,
+    detail:
+      `${received} Send the body as JSON in UTF-8, uncompressed, with the header ` +
+      '"Content-Type: application/json".',
     headers: { Accept: 'application/json' },
   })
 }
@@ -238,7 +241,7 @@ export function tooLarge(maxBytes: number): Answer {
 const TOO_DEEP: JsonBody = {
   ok: false,
   answer: problemAnswer('SLUICE_HTTP_INVALID_REQUEST', {
-    detail: `Received lists and objects in each other, more than ${DEEPEST} levels deep. Nothing that is taken here is.`,
+    detail: `Received lists and objects nested more than ${DEEPEST} levels deep. No operation accepts such a body.`,
     errors: [{ path: '', received: `more than ${DEEPEST} levels`, expected: `at most ${DEEPEST} levels` }],
   }),
 }
@@ -255,16 +258,19 @@ function placeOf(error: unknown): string {
   return position === undefined ? '' : `, from byte ${position} on`
 }
 
-/** Members that an object of a body may have: many times what any form has names for, or callers have names of their own. */
+/**
+ * Members that an object of a body may have: many times what any form has names for, or callers have names of their
+ * own.
+ */
 const MOST_MEMBERS = 1000
 
 /** Entries that a list may have: more than the rules that fit into the largest body. */
 const MOST_ENTRIES = 100_000
 
 /**
- * The first part of a body that is larger than any form has room for; undefined when there is none. To compare a body with its form is
- * to find words for everything that is wrong with it: in a body that is made for it that takes hundreds of times as long as
- * this.
+ * The first part of a body that is larger than any form has room for; undefined when there is none. To compare a body
+ * with its form is to find words for everything that is wrong with it: in a body that is made for it that takes
+ * hundreds of times as long as this.
  */
 export function oversizedPart(body: unknown): FieldProblem | undefined {
   return oversized(body, '', 0)
@@ -293,8 +299,8 @@ const OBJECT_OPENS = 0x7b
 const OBJECT_CLOSES = 0x7d
 
 /**
- * Whether the text of a body nests lists and objects deeper than any form does. Looks at bytes, because to parse such a text takes
- * tens of times as long as to read it. What is no JSON may get either answer.
+ * Whether the text of a body nests lists and objects deeper than any form does. Looks at bytes, because to parse such a
+ * text takes tens of times as long as to read it. What is no JSON may get either answer.
  */
 export function isTooDeep(text: Uint8Array): boolean {
   let depth = 0

@@ -110,7 +110,7 @@ describe('an observed handler', () => {
     ])
   })
 
-  it('warns of every request that it could not answer, and leaves errors to whoever reports them', () => {
+  it('warns of every request that could not be answered; the caller of the handler logs the error', () => {
     const { observed, log } = scene({
       'POST /internal/ratelimit/check': () => jsonAnswer(503, '{}'),
       'GET /broken': () => {
@@ -153,7 +153,7 @@ describe('a request that comes to no handler', () => {
     ['POST /internal/ratelimit/check', 400, 'info', 3],
     ['POST /internal/ratelimit/check', 503, 'warn', 3],
     [undefined, 404, 'info', 3],
-  ] as const)('at %s with %i is told of at level %s %i times in 2001', (operation, status, level, lines) => {
+  ] as const)('at %s with %i is logged at level %s %i times in 2001', (operation, status, level, lines) => {
     const { observer, log } = scene({})
     for (let number = 0; number < 2001; number++) observer.rejected({ operation, status, remoteAddress: ADDRESS })
     expect(log.lines).toHaveLength(lines)

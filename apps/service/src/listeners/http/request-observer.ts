@@ -7,7 +7,9 @@ import { answerToError } from '../../operations/problems.ts'
 
 /** A request that was answered before it came to a handler. */
 export interface RejectedRequest {
-  /** `METHOD /path` of what was asked for; undefined where there is nothing of that kind, or it was no request at all. */
+  /**
+   * `METHOD /path` of what was asked for; undefined where there is nothing of that kind, or it was no request at all.
+   */
   readonly operation: string | undefined
   readonly status: number
   /** Address of the other end of the connection. */
@@ -41,9 +43,9 @@ const OFTEN = /^none$|^\w+ \/(?:internal\/|v1\/|livez$|readyz$|metrics$)/
 const OFTEN_EVERY = 1000
 
 /**
- * Counts every request and tells of them in the access log: all those to the admin API, one in a thousand of those that come often,
- * or that anybody can make as many of as they like, and every one that a handler could not answer. Those that come to a handler are
- * timed and traced as well.
+ * Counts every request and tells of them in the access log: all those to the admin API, one in a thousand of those that
+ * come often, or that anybody can make as many of as they like, and every one that a handler could not answer. Those
+ * that come to a handler are timed and traced as well.
  */
 export class RequestObserver {
   readonly #observation: RequestObservation
@@ -151,7 +153,7 @@ export class OperationRecord {
     if (isTold || isFailure(status)) this.#tell(status, remoteAddress, { ...fields, ...this.#oneOf(this.#every) })
   }
 
-  /** Whoever called the handler tells of the error. */
+  /** The caller of the handler logs the error. */
   failed(begun: Begun): void {
     this.#end(begun, FIRST_FAILED_STATUS)
   }

@@ -166,7 +166,7 @@ describe('the steps before a handler', () => {
     expect(detail).toContain('6 more that are not listed')
   })
 
-  it('make a request with the key of a tenant one about that tenant before its body is decoded, or refuse it', async () => {
+  it('narrow a request with the key of a tenant to that tenant before decoding, or reject it', async () => {
     const seen: unknown[] = []
     const { origin } = await serve({
       admit: () => ({ id: 'k1', name: 'ada', role: 'editor', tenant: 'acme' }),
@@ -262,7 +262,7 @@ describe('the id of a request', () => {
 })
 
 describe('a inFlightLimit', () => {
-  it('refuses beyond its bound with 503, when to come back, and takes requests again as soon as there is room', async () => {
+  it('rejects beyond its bound with 503 and Retry-After, and accepts again when there is room', async () => {
     const answers: PromiseWithResolvers<Answer>[] = []
     let begun = Promise.withResolvers<void>()
     const inFlightLimit = new InFlight({ most: 2 })

@@ -33,7 +33,10 @@ export interface RequestServerOptions {
   readonly observeRejection?: (rejection: RejectedRequest) => void
   /** A name for a request that came without one. */
   readonly newRequestId: () => string
-  /** Runs a callback at the end of this turn of the event loop, for endpoints with `answersAtTurnEnd`. Default: no batching. */
+  /**
+   * Runs a callback at the end of this turn of the event loop, for endpoints with `answersAtTurnEnd`. Default: no
+   * batching.
+   */
   readonly atTurnEnd?: (run: () => void) => void
 }
 
@@ -43,14 +46,15 @@ const SEVERAL_HOSTS = problemAnswer('SLUICE_HTTP_MALFORMED', {
 })
 const UNKNOWN_HOST = problemAnswer('SLUICE_HTTP_UNKNOWN_HOST', {
   detail:
-    'The Host header names neither this service nor a host of its setting --allowed-hosts. Use the address that the service listens on, or add the name to --allowed-hosts.',
+    'The Host header names neither this service nor a host of its setting --allowed-hosts. Use the address that ' +
+    'the service listens on, or add the name to --allowed-hosts.',
 })
 
 /** Seconds after which a client that was rejected may try again. */
 const RETRY_AFTER_SECONDS = 1
 
 const OVERLOADED = problemAnswer('SLUICE_HTTP_OVERLOADED', {
-  detail: `More is asked than can be answered in time. Nothing was counted; try again in ${RETRY_AFTER_SECONDS} second.`,
+  detail: `The service is overloaded. Nothing was counted; try again in ${RETRY_AFTER_SECONDS} second.`,
   headers: { 'Retry-After': String(RETRY_AFTER_SECONDS), 'Cache-Control': 'no-store' },
 })
 
@@ -61,8 +65,8 @@ const FAILED_STATUS = PROBLEMS.SLUICE_HTTP_INTERNAL.status
 const REQUEST_ID = /^[\w.:-]{1,64}$/
 
 /**
- * Answers requests by the endpoints that a router finds. The steps of a request that needs no waiting are made without a
- * promise.
+ * Answers requests by the endpoints that a router finds. The steps of a request that needs no waiting are made without
+ * a promise.
  */
 export class RequestServer {
   readonly #options: RequestServerOptions
@@ -240,7 +244,9 @@ export class RequestServer {
       response.destroy()
       return
     }
-    const detail = `The request may have been counted or not. The log of the service says more under "${requestId}"; try again later.`
+    const detail =
+      `The request may have been counted or not. The log of the service says more under "${requestId}"; try again ` +
+      'later.'
     const headers = { 'X-Request-Id': requestId }
     this.#answer(exchange, problemAnswer('SLUICE_HTTP_INTERNAL', { detail, headers }))
   }
@@ -321,8 +327,8 @@ export function writeAnswer(response: ServerResponse, { status, headers, body }:
 const NO_PARAMETERS: Parameters = Object.freeze({})
 
 /**
- * One request and its answer, on their way. What handlers may ask for is made when it is asked for: a check needs neither the
- * query nor a signal, and there are tens of thousands of them in a second.
+ * One request and its answer. Query and signal are created on first use: a check needs neither, and there are tens of
+ * thousands of them per second.
  */
 export class Exchange implements AnyRequest, UndecodedRequest {
   readonly request: IncomingMessage
@@ -393,8 +399,8 @@ function signalOf(response: ServerResponse): AbortSignal {
 }
 
 /**
- * Which requests are under way in which limit. A request leaves when it is answered, or when its connection ends before: the
- * connection is listened to once, and not for each of its requests.
+ * Which requests are under way in which limit. A request leaves when it is answered, or when its connection ends
+ * before: the connection is listened to once, and not for each of its requests.
  */
 class InFlightRequests {
   readonly #begun = new WeakMap<Socket, Set<Exchange>>()
@@ -431,7 +437,9 @@ export interface RequestBatcherParts<Decided> {
   readonly send: (exchange: Exchange, decided: Decided) => void
 }
 
-/** Batching starts after an iteration with this many requests, and stops after one with fewer than the second number. */
+/**
+ * Batching starts after an iteration with this many requests, and stops after one with fewer than the second number.
+ */
 const BATCH_FROM = 4
 const BATCH_UNTIL = 2
 
@@ -439,10 +447,10 @@ const BATCH_UNTIL = 2
 const MAX_BATCH_SIZE = 64
 
 /**
- * Answers a request at once while few arrive. When many arrive per event loop iteration, it collects them, decides all, and
- * then sends the answers. One by one, each decision runs between two system calls that evict its data from the processor
- * caches, and takes three times as long; clients that are answered at once also send again at once, which makes iterations
- * shorter and more frequent. A request waits at most for the rest of its iteration.
+ * Answers a request at once while few arrive. When many arrive per event loop iteration, it collects them, decides all,
+ * and then sends the answers. One by one, each decision runs between two system calls that evict its data from the
+ * processor caches, and takes three times as long; clients that are answered at once also send again at once, which
+ * makes iterations shorter and more frequent. A request waits at most for the rest of its iteration.
  */
 export class RequestBatcher<Decided> {
   readonly #parts: RequestBatcherParts<Decided>

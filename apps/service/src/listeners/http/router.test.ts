@@ -81,7 +81,7 @@ describe('a router', () => {
     )
   })
 
-  it('never throws, whatever is asked for (property)', () => {
+  it('never throws, whatever the request target (property)', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (url, method) => {
         expect(route(`/${url}`, method)).toBeDefined()

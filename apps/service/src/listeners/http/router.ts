@@ -8,7 +8,9 @@ export type PathParameters = Readonly<Record<string, string>>
 
 /** What happens at one path. */
 export interface Route<Target> {
-  /** The whole path. Every segment is compared byte by byte, or is a name in braces and stands for any text but none. */
+  /**
+   * The whole path. Every segment is compared byte by byte, or is a name in braces and stands for any text but none.
+   */
   readonly path: string
   readonly method: string
   readonly target: Target
@@ -64,8 +66,8 @@ interface Pattern<Target> {
 }
 
 /**
- * A router over `routes`; what fits none is answered with 404 or 405. A path without names in braces is found by one look into
- * a map, and goes before one with.
+ * A router over `routes`; what fits none is answered with 404 or 405. A path without names in braces is found by one
+ * look into a map, and goes before one with.
  *
  * @param hint - where a lost client finds what there is, as a sentence
  */
@@ -135,7 +137,7 @@ function decoded<Target>(pattern: Pattern<Target>, segments: readonly string[]):
   }
 }
 
-/** The path of a request target that is more than a path: with a query, or in the form that proxies are asked in. */
+/** The path of a request target with a query, or in absolute form as sent to proxies. */
 function pathOf(url: string): string {
   const withoutOrigin = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?#]*/i, '')
   const end = withoutOrigin.search(/[?#]/)
@@ -149,9 +151,9 @@ export type AllowsHost = (host: string) => boolean
 const HOST = /^(\[[0-9a-f:.%]+\]|[^:]*)(?::\d*)?$/i
 
 /**
- * Which Host headers are answered; undefined when all are. A web page can make its own name resolve to 127.0.0.1 and send requests
- * here, but only under that name: a service that listens on this machine alone answers to no other names than its own. The port
- * is not compared: tunnels and port mappings change it.
+ * Which Host headers are answered; undefined when all are. A web page can make its own name resolve to 127.0.0.1 and
+ * send requests here, but only under that name: a service that listens on this machine alone answers to no other names
+ * than its own. The port is not compared: tunnels and port mappings change it.
  */
 export function allowedHosts({ host, allowedHosts: allowed }: HostSettings): AllowsHost | undefined {
   const isLocal = isLoopback(host)

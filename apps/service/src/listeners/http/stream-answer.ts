@@ -14,8 +14,8 @@ export interface StreamOptions {
 export const STREAM_GRACE_MS = 5000
 
 /**
- * Sends an answer that goes on until its source ends it, or the client is gone. The function returned ends it. A client that does
- * not read what was sent holds the connection for no longer than {@link STREAM_GRACE_MS}.
+ * Sends an answer that goes on until its source ends it, or the client is gone. The function returned ends it. A client
+ * that does not read what was sent holds the connection for no longer than {@link STREAM_GRACE_MS}.
  */
 export function sendStream(response: ServerResponse, answer: StreamAnswer, { sleep, done }: StreamOptions): () => void {
   response.writeHead(answer.status, { ...answer.headers, ...NO_SNIFF })

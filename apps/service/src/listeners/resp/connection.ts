@@ -54,7 +54,7 @@ export class RespConnection {
       this.#hasEnded = true
       this.#endIfDone()
     })
-    // A connection that breaks is closed; there is nobody to tell.
+    // A connection that breaks is closed; there is no client to answer.
     socket.on('error', () => socket.destroy())
   }
 

@@ -57,7 +57,7 @@ export function watchProcess(registry: MetricRegistry, readings: ProcessReadings
 function webhookMetrics(registry: MetricRegistry, read: () => WebhookCounts): () => void {
   const deliveries = registry.counter({
     name: 'sluice_webhook_deliveries_total',
-    help: 'Webhook messages by outcome: delivered, failed (now a dead letter), lost (dropped because a queue was full).',
+    help: 'Webhook messages by outcome: delivered, failed (now a dead letter), lost (dropped from a full queue).',
     labels: [{ name: 'outcome', values: OUTCOMES }],
   })
   const failedAttempts = registry

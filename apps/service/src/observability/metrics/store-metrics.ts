@@ -45,6 +45,7 @@ export class StoreMetrics {
       help: 'Store calls by outcome.',
       labels: [{ name: 'outcome', values: OUTCOMES }],
     })
+    for (const outcome of OUTCOMES) this.#calls.labels({ outcome })
     this.#answered = this.#calls.labels({ outcome: 'answered' })
     this.#redisErrors = count(METRIC.redisErrors, 'Calls of Redis that got no usable answer in time.')
     this.#failures = registry.counter({

@@ -26,7 +26,8 @@ import type { AdminOptions } from './config-access.ts'
 
 const READER = new BodyReader(100_000_000)
 
-// What the tests of the admin API share: a node with its engine and its door, over a configuration of the test's choice.
+// What the tests of the admin API share: a node with its engine and its door, over a configuration of the test's
+// choice.
 
 /** What a test may say about a node. */
 export interface NodeOptions {
@@ -184,7 +185,7 @@ export class AdminNode {
     })
   }
 
-  /** How many of so many calls are allowed. */
+  /** How many of `calls` calls are allowed. */
   admitted(calls: number, request: Parameters<PolicyEngine<'sync'>['check']>[0]): number {
     let count = 0
     for (let call = 0; call < calls; call++) if (this.engine.check(request).allowed) count++
@@ -284,7 +285,7 @@ function holdAgainstTable({ id, answers }: Operation, { status, headers, body, t
     if ($ref !== undefined) expect(CHECK.problemsOf(body, $ref)).toEqual([])
   }
   if (declared.headers?.includes('ETag') === true) expect(headers.get('etag')).toMatch(/^"[\w-]+"$/)
-  // A list for firewalls is asked for again by its tag.
+  // A list for firewalls is revalidated by its ETag.
   expect(headers.get('cache-control') ?? 'no-store').toBe(
     id === 'blockFeed' && status === 200 ? 'private, no-cache' : 'no-store',
   )

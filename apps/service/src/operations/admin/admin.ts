@@ -18,8 +18,8 @@ import { versionHandlers } from './versions.ts'
 type OtherOperation = CheckOperation | AlertOperation | ObservabilityOperation | ListenerOperation
 
 /**
- * The admin API: reads and changes of the configuration, and questions about it. Who asks was found out before; every change is
- * made in their name, and in force on this node when it is answered.
+ * The admin API: reads and changes of the configuration, and questions about it. Who asks was found out before; every
+ * change is made in their name, and in force on this node when it is answered.
  */
 export function adminHandlers(
   context: ServiceContext,

@@ -45,11 +45,11 @@ const notes = new AuditNotes({
   config: {
     audit: {
       add: ({ action, target }, { name, note }) => {
-        if (isDatabaseAway) return Promise.reject(new Error('it is away'))
+        if (isDatabaseAway) return Promise.reject(new Error('it is unreachable'))
         noted.push(`${name}: ${action} ${target}${note === undefined ? '' : ` (${note})`}`)
         return Promise.resolve()
       },
-      list: () => Promise.reject(new Error('Nobody asks.')),
+      list: () => Promise.reject(new Error('not used')),
     },
   },
   log: new Logger(
@@ -126,7 +126,7 @@ async function post(path: string, body?: unknown): Promise<{ status: number; bod
   return { status: response.status, body: text === '' ? undefined : JSON.parse(text), headers: response.headers }
 }
 
-/** Has the same rule fire so many times; all but the last are over. */
+/** Fires the same rule `times` times; all but the last are resolved. */
 async function fire(times: number): Promise<void> {
   for (let time = 0; time < times; time++) {
     await test.lookAt(time * 2000)
@@ -188,7 +188,7 @@ describe('POST /admin/alerts/{id}/acknowledge', () => {
     expect(noted).toEqual(['ada: alert.acknowledge store-errors a1 (we know)'])
   })
 
-  it('is done while the database with the audit log is away, and the log says so', async () => {
+  it('works while the database with the audit log is unreachable, and the log says so', async () => {
     await fire(1)
     isDatabaseAway = true
     expect((await post('/admin/alerts/a1/acknowledge', {})).status).toBe(200)

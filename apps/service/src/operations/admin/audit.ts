@@ -24,8 +24,8 @@ export class AuditNotes {
   }
 
   /**
-   * Notes what was done just now, in the name of whoever asked. Never rejects: it is done by then, and what must be done while the
-   * database is away, such as to silence the alert that says so, is done all the same. The log has it then.
+   * Records an action of the caller that has just been done. Never rejects: some actions must work while the database
+   * is unreachable, such as silencing the alert about it. The log then has the record.
    */
   async note(request: AnyRequest, done: ExternalAction): Promise<void> {
     const author = authorOf(request)

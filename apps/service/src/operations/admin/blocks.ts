@@ -51,8 +51,8 @@ async function setBlock(
 const FEED_PAGE = 1000
 
 /**
- * The blocks of addresses for firewalls, one network on each line. The tag is made of the text: it changes with every block
- * that comes, ends or is lifted.
+ * The blocks of addresses for firewalls, one network on each line. The tag is made of the text: it changes with every
+ * block that comes, ends or is lifted.
  */
 async function blockFeed({ access, context }: AdminContext, { headers }: RequestContext): Promise<Answer> {
   const nowMs = context.clock.nowMicros() / MICROS_PER_MS
@@ -89,8 +89,8 @@ function hasTag(header: string | undefined, etag: string): boolean {
 }
 
 /**
- * Lifts a block wherever it holds, and forgets what led to it: also one that only this node knows of, and one that is only in the
- * store, of a rule that has no penalty any more.
+ * Lifts a block wherever it holds, and forgets what led to it: also one that only this node knows of, and one that is
+ * only in the store, of a rule that has no penalty any more.
  */
 async function liftBlock(
   { access, context, announceBlock }: AdminContext,
@@ -117,7 +117,8 @@ function strikesOf(block: Block | undefined, nowMs: number): number {
 }
 
 const NOTHING_CHANGES =
-  'No limit changes: no rule of the enforced version has an incident factor. Set "incident" on rules or on the rule set: "incident": 0.5 halves limits during an incident.'
+  'No limit changes: no rule of the enforced version has an incident factor. Set "incident" on rules or on the ' +
+  'rule set: "incident": 0.5 halves limits during an incident.'
 
 /** The switch of an incident. */
 export function incidentHandlers({ access, context }: AdminContext): OperationHandlers<'getIncident' | 'putIncident'> {

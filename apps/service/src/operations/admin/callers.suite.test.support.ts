@@ -226,6 +226,19 @@ export function describeCallers(databases: TestDatabases): void {
       expect((await node.ask('DELETE /admin/members?dimension=user&entity=u1')).status).toBe(404)
     })
 
+    it('must name a declared tier once there are tiers', async () => {
+      const node = await start()
+      expect((await node.ask('PUT /admin/tiers/gold', { body: { multiplier: 2 } })).status).toBe(200)
+      const wrong = await node.ask('PUT /admin/members', { body: MEMBER })
+      expect([wrong.status, wrongPaths(wrong)]).toEqual([400, ['/tier']])
+      expect(JSON.stringify(wrong.body)).toContain('a tier of the rules: gold')
+      const gold = { ...MEMBER, tier: 'gold' }
+      const bulk = await node.ask('POST /admin/members/bulk', { body: { members: [gold, MEMBER] } })
+      expect([bulk.status, wrongPaths(bulk)]).toEqual([400, ['/members/1/tier']])
+      expect(itemsOf(await node.ask('GET /admin/members'))).toEqual([])
+      expect((await node.ask('PUT /admin/members', { body: gold })).status).toBe(200)
+    })
+
     it('are put in bulk', async () => {
       const node = await start()
       const members = ['u1', 'u2', 'u3'].map((entity) => ({ ...MEMBER, entity }))
@@ -339,7 +352,7 @@ export function describeCallers(databases: TestDatabases): void {
       expect(node.engine.check({ resource: '/orders', user: 'u1' }).reason).toBe('allowed')
     })
 
-    it('of a penalty and a joint dimension are listed, and lifted on all nodes, whatever order the rule names it in', async () => {
+    it('of a penalty and a joint dimension are listed and lifted on all nodes, in any order of names', async () => {
       const open = await databases.create()
       const node = await startWithKeys(await open())
       const config = await open()
@@ -432,7 +445,7 @@ export function describeCallers(databases: TestDatabases): void {
   })
 
   describe('reset', () => {
-    it('lets the counters of a caller start anew, and of nobody else', async () => {
+    it('resets the counters of one caller only', async () => {
       const node = await start()
       await node.ask('PUT /admin/ratelimits', { body: PER_USER })
       await node.ask('PUT /admin/ratelimits', { body: { ...PER_USER, resource: '/other' } })

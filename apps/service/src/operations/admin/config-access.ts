@@ -66,8 +66,8 @@ export class ConfigAccess {
   }
 
   /**
-   * Changes what a file may have, in the name of whoever asks. When it is answered, it is in force in all threads here; on all
-   * other nodes soon after. Rejected where the rules come from a file.
+   * Makes a change on behalf of the caller. When it resolves, all threads of this node apply the change; other nodes
+   * follow soon after. Rejected if the rules come from a file.
    */
   async change<T>(request: AnyRequest, change: (config: ConfigStore, author: Author) => Promise<T>): Promise<T> {
     return await this.#change(request, change, this.#context)
@@ -99,7 +99,8 @@ export class ConfigAccess {
     if (file === undefined) return notReached()
     return problemError(
       'SLUICE_HTTP_CONFLICT',
-      `Rules, tiers, exemptions, the deny list, overrides and members come from ${file.file}. Change them there: the file is followed, and needs no restart. Blocks, the incident and API keys are changed here.`,
+      `Rules, tiers, exemptions, the deny list, overrides and members come from ${file.file}. Change them there: ` +
+        'the file is followed, and needs no restart. Blocks, the incident and API keys are changed here.',
     )
   }
 }
@@ -122,7 +123,7 @@ export interface AdminContext {
 
 /** Who asks for a change, and why, as the audit log has it. */
 export function authorOf({ principal, body }: AnyRequest): Author {
-  // The table of operations asks for a role wherever something is changed, so that nothing is ever changed by nobody.
+  // The table of operations requires a role for every change, so every change has an author.
   if (principal === undefined) throw new Error('a change was asked for without an API key')
   const note = typeof body === 'object' && body !== null && 'note' in body ? body.note : undefined
   return { name: principal.name, keyId: principal.id, ...(typeof note === 'string' ? { note } : {}) }
@@ -173,7 +174,7 @@ export interface Expiry {
   readonly at: number | undefined
 }
 
-/** Rejects what would have ended before it begins: nobody means that, and mostly it is an instant in seconds. */
+/** Rejects an expiry in the past: usually an instant in seconds instead of milliseconds. */
 export function rejectEnded(clock: Clock, expiries: readonly Expiry[]): void {
   const nowMs = clock.nowMicros() / MICROS_PER_MS
   const ended = expiries.filter(({ at }) => at !== undefined && at <= nowMs)

@@ -5,7 +5,7 @@ import type { Membership, Override } from '@sluice/core/policy'
 import { IPV6_PREFIX_LENGTH } from '../../address-network.ts'
 import type { Answer, AnyRequest, OperationHandlers } from '../handler.ts'
 import { adminAnswer, pageAnswer, removedAnswer } from '../handler.ts'
-import { invalidRuleSet, notFound, placedError } from '../problems.ts'
+import { invalidRequest, invalidRuleSet, notFound, placedError } from '../problems.ts'
 import type { AdminContext } from './config-access.ts'
 import { rejectEnded, seenBy, underPrecondition } from './config-access.ts'
 import { enforcedRules } from './rules.ts'
@@ -86,8 +86,8 @@ async function putEntries<E extends Key & Ending, Key extends EntityKey>(
 }
 
 /**
- * The same entry or key with the caller written the way in which requests are counted: an IPv6 address as its network, the names
- * of a joint dimension in one order. So there is one entry for one caller, however it was spelled.
+ * The same entry or key with the caller written the way in which requests are counted: an IPv6 address as its network,
+ * the names of a joint dimension in one order. So there is one entry for one caller, however it was spelled.
  */
 export function countedEntity<K extends EntityKey>(key: K): K {
   return countedByEngine(key, IPV6_PREFIX_LENGTH)
@@ -103,12 +103,40 @@ export function memberHandlers(
     listMembers: ({ parameters }) =>
       listEntries<Membership>(parameters, (filter) => parts.access.reads.members.list(filter)),
 
-    putMember: (request) => putEntry(parts, request, { ...MEMBERS, entry: request.body }),
+    putMember: async (request) => {
+      await rejectUnknownTiers(parts, [request.body], () => '/tier')
+      return await putEntry(parts, request, { ...MEMBERS, entry: request.body })
+    },
 
     deleteMember: (request) => removeEntry(parts, request, { ...MEMBERS, key: request.parameters }),
 
-    bulkMembers: (request) => putEntries(parts, request, { ...MEMBERS, field: 'members', given: request.body.members }),
+    bulkMembers: async (request) => {
+      const { members } = request.body
+      await rejectUnknownTiers(parts, members, (index) => `/members/${index}/tier`)
+      return await putEntries(parts, request, { ...MEMBERS, field: 'members', given: members })
+    },
   }
+}
+
+/**
+ * Rejects tiers that neither the enforced version nor the candidate declares: a misspelt tier would have no effect.
+ * Without any declared tiers every name is accepted, so that members can be added before their tiers.
+ */
+async function rejectUnknownTiers(
+  { access }: AdminContext,
+  members: readonly Membership[],
+  pathOf: (index: number) => string,
+): Promise<void> {
+  const { versions } = access.reads
+  const { enforced, candidate } = await versions.current()
+  const contents = await Promise.all([enforced, candidate].map((version) => version && versions.get(version.number)))
+  const declared = new Set(contents.flatMap((content) => content?.ruleSet.tiers ?? []).map(({ name }) => name))
+  if (declared.size === 0) return
+  const expected = `a tier of the rules: ${[...declared].join(', ')}`
+  const problems = members.flatMap(({ tier }, index) =>
+    declared.has(tier) ? [] : [{ path: pathOf(index), received: JSON.stringify(tier), expected }],
+  )
+  if (problems.length > 0) throw invalidRequest(...problems)
 }
 
 const OVERRIDES: EntryKind<Override, OverrideKey> = { table: ({ overrides }) => overrides, noun: 'override' }
@@ -137,12 +165,18 @@ export function overrideHandlers(
   }
 }
 
-/** An override that was sent. Its schema has checked that its windows are durations, which the type of the contract does not say. */
+/**
+ * An override that was sent. Its schema has checked that its windows are durations, which the type of the contract does
+ * not say.
+ */
 function checkedOverride(override: SentOverride): Override {
   return override as Override
 }
 
-/** Rejects overrides under which the state of a rule does not fit; `placeOf` turns a place in the list into one in the body. */
+/**
+ * Rejects overrides under which the state of a rule does not fit; `placeOf` turns a place in the list into one in the
+ * body.
+ */
 async function rejectUnfit(
   { access }: AdminContext,
   overrides: readonly Override[],

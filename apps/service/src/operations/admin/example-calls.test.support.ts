@@ -19,7 +19,9 @@ const ENVOY_FILE = 'domain: shop\ndescriptors:\n  - key: ip\n    rate_limit: { u
 /** `{issued}` in a target stands for the id of the key that was made last. */
 export const ISSUED = '{issued}'
 
-/** Every operation of the admin API's own, in an order in which all succeed on a database with nothing but keys in it. */
+/**
+ * Every operation of the admin API's own, in an order in which all succeed on a database with nothing but keys in it.
+ */
 export const EXAMPLE_CALLS: readonly ExampleCall[] = [
   // First, so that an editor, who cannot change these, can go back over everything that comes after.
   {

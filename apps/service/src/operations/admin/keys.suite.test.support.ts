@@ -81,7 +81,7 @@ export function describeKeys(databases: TestDatabases): void {
       node.clock.advance(1)
       expect((await node.ask('GET /admin/incident', { token })).status).toBe(401)
       expect((await node.ask(`POST /admin/api-keys/${id}/rotate`, { body: {} })).status).toBe(409)
-      expect((await node.ask('POST /admin/api-keys/slk_nobody/rotate', { body: {} })).status).toBe(404)
+      expect((await node.ask('POST /admin/api-keys/slk_unknown/rotate', { body: {} })).status).toBe(404)
     })
 
     it('are revoked, and refused from the answer on', async () => {
@@ -92,7 +92,7 @@ export function describeKeys(databases: TestDatabases): void {
       expect((await node.ask(`DELETE /admin/api-keys/${id}`)).status).toBe(204)
       expect((await node.ask('GET /admin/incident', { token })).status).toBe(401)
       expect((await node.ask(`DELETE /admin/api-keys/${id}`)).status).toBe(404)
-      expect((await node.ask('DELETE /admin/api-keys/slk_nobody')).status).toBe(404)
+      expect((await node.ask('DELETE /admin/api-keys/slk_unknown')).status).toBe(404)
     })
 
     it('of which the last admin is left are not revoked', async () => {

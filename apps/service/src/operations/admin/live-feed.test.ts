@@ -100,7 +100,7 @@ describe('LiveFeed', () => {
     client.leave()
   })
 
-  it('does nothing while nobody reads', async () => {
+  it('does nothing without readers', async () => {
     const { feed, timers } = feedScene()
     expect(timers.pending).toBe(0)
     const client = new Client()

@@ -71,9 +71,9 @@ interface KeptEvent {
 }
 
 /**
- * Tells readers once a second what happens, as server-sent events. All readers get the same events, made once; nothing is made
- * while nobody reads. Readers that do not keep up are let go: they come back by themselves, and get what they missed of the last
- * minute.
+ * Sends a sample per second to its readers, as server-sent events. All readers share the same events; without readers
+ * none are made. A reader that does not keep up is disconnected: it reconnects by itself and gets what it missed of the
+ * last minute.
  */
 export class LiveFeed {
   readonly #parts: LiveFeedParts

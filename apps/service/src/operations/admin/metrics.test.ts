@@ -132,7 +132,7 @@ describe('GET /admin/top', () => {
     expect((await ask('dimension=tenant')).dimensions).toEqual([])
   })
 
-  it('shows ten when nobody says how many', async () => {
+  it('shows ten by default', async () => {
     const { engine, call } = handlersScene()
     for (let user = 0; user < 12; user++) {
       for (let number = 0; number < 3; number++) engine.check({ resource: '/data', user: `user-${user}` })

@@ -18,7 +18,7 @@ export type ObservabilityContext = Pick<ServiceContext, 'clock' | 'sleep' | 'log
 /** What they need besides. */
 export interface ObservabilityParts {
   readonly rollups: RollupStore
-  /** Says whether whoever reads a stream still may. */
+  /** Says whether the key of a reader is still valid. */
   readonly keys: Pick<ApiKeyCache, 'find'>
 }
 

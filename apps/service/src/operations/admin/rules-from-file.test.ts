@@ -160,7 +160,8 @@ describe('a service whose rules come from a file', () => {
       expect(answer.body).toMatchObject({
         code: 'SLUICE_HTTP_CONFLICT',
         detail:
-          'Rules, tiers, exemptions, the deny list, overrides and members come from sluice.yaml. Change them there: the file is followed, and needs no restart. Blocks, the incident and API keys are changed here.',
+          'Rules, tiers, exemptions, the deny list, overrides and members come from sluice.yaml. Change them ' +
+          'there: the file is followed, and needs no restart. Blocks, the incident and API keys are changed here.',
       })
     }
     expect((await node.ask('GET /admin/ratelimits')).etag).toBe('"1"')

@@ -280,7 +280,8 @@ export function describeRules(databases: TestDatabases): void {
       })
       const call = { resource: '/x', user: 'u1' }
       expect(node.admitted(1, call)).toBe(1)
-      // A tenth of a second fills the bucket again. A window, which is the second of a full refill, brings as much once more.
+      // A tenth of a second fills the bucket again. A window, which is the second of a full refill, brings as much once
+      // more.
       node.clock.advance(1100)
       expect(node.admitted(50, call)).toBe(20)
     })

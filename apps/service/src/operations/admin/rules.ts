@@ -125,8 +125,8 @@ export interface RuleSetEdit {
 }
 
 /**
- * Makes a version out of the enforced one and enforces it, in one step; resolves with its number. `If-Match` names the version
- * that the editor has seen.
+ * Makes a version out of the enforced one and enforces it, in one step; resolves with its number. `If-Match` names the
+ * version that the editor has seen.
  */
 async function editRules(access: ConfigAccess, request: AnyRequest, { change, placeOf }: RuleSetEdit): Promise<number> {
   const { precondition } = request
@@ -181,8 +181,8 @@ interface NamedPartHandlers {
 }
 
 /**
- * The handlers of one kind of named parts, one of which messages call `noun`. A change of one puts it where it stood, because of
- * exemptions and deny entries the first that matches counts; a new one comes last.
+ * The handlers of one kind of named parts, one of which messages call `noun`. A change of one puts it where it stood,
+ * because of exemptions and deny entries the first that matches counts; a new one comes last.
  */
 function namedParts({ access, context }: AdminContext, field: NamedField, noun: string): NamedPartHandlers {
   return {

@@ -3,7 +3,7 @@ import type { AdminNode, ReadAnswer } from './admin-node.test.support.ts'
 import { allItems, itemsOf, startWithKeys, wrongPaths } from './admin-node.test.support.ts'
 import type { TestDatabases } from './database.test.support.ts'
 
-/** A rule set with one rule: so many a minute for each user. */
+/** A rule set with one rule: `limit` per minute for each user. */
 function perUser(limit: number): object {
   return { rules: [{ resource: '*', dimension: 'user', limit, window: '1m' }] }
 }
@@ -118,7 +118,7 @@ export function describeVersions(databases: TestDatabases): void {
       expect(itemsOf(await node.ask('GET /admin/versions'))).toHaveLength(1)
     })
 
-    it('of two editors who have seen the same one: the second is refused, and nothing of the first is lost', async () => {
+    it('of two editors based on the same one: the second is rejected, and the first is kept', async () => {
       const node = await startEnforced()
       const seen = (await node.ask('GET /admin/ratelimits')).body['version']
       for (const limit of [3, 4]) {

@@ -89,7 +89,10 @@ async function stage({ access }: AdminContext, request: OperationRequest<'stageV
   return versionAnswer(version)
 }
 
-/** Goes back. `If-Match` has the number of the enforced version that the editor has seen, and the `ETag` that of the new one. */
+/**
+ * Goes back. `If-Match` has the number of the enforced version that the editor has seen, and the `ETag` that of the new
+ * one.
+ */
 async function rollBack({ access }: AdminContext, request: OperationRequest<'rollbackVersion'>): Promise<Answer> {
   const { to } = request.body
   const approve = approvalOf(request)
@@ -126,7 +129,7 @@ function hasLimit(nodes: readonly DescriptorNode[]): boolean {
   return nodes.some(({ limit, descriptors = [] }) => limit !== undefined || hasLimit(descriptors))
 }
 
-/** Nobody means to import nothing: it would take the limits of all domains away. */
+/** An empty import is rejected: it would remove the limits of all domains. */
 function noLimits(files: ImportRequest['files']): ProblemError {
   const expected = 'at least one descriptor with rate_limit; to remove all domains, put a rule set without "domains"'
   return invalidRuleSet(files.map(({ name }) => ({ path: `${name}#/descriptors`, received: 'no limits', expected })))
@@ -163,8 +166,8 @@ const RESERVED: readonly (readonly [part: 'exemptions' | 'denyList', name: strin
 ]
 
 /**
- * Rejects a rule set in the place of the enforced one when it would change what whoever asks may not change part by part.
- * Undefined for an admin, who may change everything.
+ * Rejects a rule set that changes parts of the enforced one which the caller may not change. Undefined for an admin,
+ * who may change everything.
  */
 function approvalOf({ principal }: RequestContext): VersionApproval | undefined {
   if (principal?.role === 'admin') return undefined
@@ -174,7 +177,8 @@ function approvalOf({ principal }: RequestContext): VersionApproval | undefined 
     const parts = changed.map(([, name]) => name).join(' and ')
     throw problemError(
       'SLUICE_HTTP_FORBIDDEN',
-      `The rule set has other ${parts} than the enforced one. To change these takes an API key with the role "admin": use one, or leave them as they are.`,
+      `The rule set has other ${parts} than the enforced one. To change these takes an API key with the role ` +
+        '"admin": use one, or leave them as they are.',
     )
   }
 }

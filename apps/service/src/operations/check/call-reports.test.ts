@@ -60,7 +60,7 @@ describe('reports of calls', () => {
     expect([counted, told]).toEqual([['/a', '/b'], [['/a', '/b']]])
   })
 
-  it('that come while the others are told go together with the next telling', async () => {
+  it('that arrive during a broadcast are sent together in the next one', async () => {
     const { calls, counted, told, end } = scene()
     for (const resource of ['/a', '/b', '/c']) calls.count([report(resource)])
     expect([counted, told]).toEqual([['/a', '/b', '/c'], [['/a']]])
@@ -75,7 +75,7 @@ describe('reports of calls', () => {
     const { calls, told, end } = scene()
     calls.count([report('/a')])
     calls.count([report('/b')])
-    await end(new Error('nobody there'))
+    await end(new Error('no thread there'))
     expect(told).toEqual([['/a'], ['/b']])
   })
 
@@ -93,7 +93,7 @@ describe('reports of calls', () => {
     expect([counted.length, told.map(({ length }) => length)]).toEqual([25_000, [1000, 10_000]])
   })
 
-  it('are told to nobody where there is one thread', () => {
+  it('are not broadcast in a single thread', () => {
     const { calls, counted, told } = scene(1)
     calls.count([report('/a')])
     expect([counted, told]).toEqual([['/a'], []])

@@ -102,7 +102,7 @@ export class CheckApi {
     return readAnswer('shouldRateLimit', await this.call('shouldRateLimit', { body }))
   }
 
-  /** Checks a call so many times; how many were allowed. */
+  /** Checks a call `times` times. Returns how many were allowed. */
   async admitted(times: number, body: unknown): Promise<number> {
     let count = 0
     for (let call = 0; call < times; call++) if ((await this.post('check', body)).status === 200) count++
@@ -170,7 +170,7 @@ export async function withStore(open: OpenStore, run: (scene: CheckScene) => Pro
   }
 }
 
-/** Rule sets for tests: so many a minute for each user on `/orders`. */
+/** Rule sets for tests: `limit` per minute for each user on `/orders`. */
 export function perUser(limit: number): RuleSet {
   return { rules: [{ resource: '/orders', dimension: 'user', algorithm: 'fixed-window', limit, window: '1m' }] }
 }

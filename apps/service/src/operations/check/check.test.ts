@@ -105,7 +105,7 @@ describe('the check API', () => {
 describe('Retry-After with jitter', () => {
   const BUSY: RuleSet = { rules: [{ resource: '*', dimension: 'user', limit: 1, window: '100s' }] }
 
-  it('is spread by chance, up to so much of the wait', async () => {
+  it('gets random jitter, up to a share of the wait', async () => {
     const draws = [0, 0.5, 0.999]
     const clock = new FakeClock()
     const random = (): number => draws.shift() ?? 0
@@ -212,7 +212,7 @@ describe('what cannot be understood', () => {
     expect(wrongPaths(answer)).toEqual(paths)
   })
 
-  it('lists so many problems, and counts the others', async () => {
+  it('lists a limited number of problems, and counts the others', async () => {
     const unknown = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`field${index}`, index]))
     const answer = await inMemory().api.post('check', { ...ORDER, ...unknown })
     expect(wrongPaths(answer).length).toBe(16)

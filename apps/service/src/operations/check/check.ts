@@ -23,7 +23,7 @@ export function decisionHandlers({ engine, answers, requestOf }: CheckParts): Ch
   const tell = (decision: PolicyDecision): Answer => answers.tell(decision)
 
   const batch: CheckHandlers['checkBatch'] = ({ body }) => {
-    // All are asked before the first answer is waited for, so that they travel to a remote store together.
+    // All checks start before the first is awaited, so that they share calls to a remote store.
     const decided = body.requests.map((request) => engine.check(requestOf(request)))
     if (decided.some((decision) => decision instanceof Promise)) {
       return Promise.all(decided).then((decisions) => answers.tellAll(decisions))
@@ -47,8 +47,9 @@ const NO_RULES = problemAnswer('SLUICE_HTTP_NOT_READY', {
 })
 
 /**
- * The handlers, which are not called while no rules are known: the answer is 503 then. Without rules every call would be unlimited,
- * and no failure mode is known either, because that is part of a rule. A caller that is answered 503 applies its own failure mode.
+ * The handlers, which are not called while no rules are known: the answer is 503 then. Without rules every call would
+ * be unlimited, and no failure mode is known either, because that is part of a rule. A caller that is answered 503
+ * applies its own failure mode.
  */
 export function onceRulesAreKnown<Handlers extends object>(
   follower: Pick<ConfigFollower, 'hasRules'>,

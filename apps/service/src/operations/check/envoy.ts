@@ -61,7 +61,10 @@ function longestDenial({ statuses }: DescriptorDecision): DescriptorStatus | und
   return longest
 }
 
-/** Milliseconds until it is worth asking again; `Infinity` when one of the limits that deny it is too small for the hits. */
+/**
+ * Milliseconds until it is worth asking again; `Infinity` when one of the limits that deny it is too small for the
+ * hits.
+ */
 function waitMs({ code, statuses }: DescriptorDecision, request: ValidEnvoyRequest, seconds: number): number {
   if (code === 'ok') return 0
   const hits = Math.max(1, request.hitsAddend ?? 1)

@@ -22,7 +22,7 @@ describe('unique ids', () => {
     ['count=1', 1],
     ['count=7', 7],
     ['count=1000', 1000],
-  ])('come as many as are asked for, rising, in decimal digits (%j)', async (query, count) => {
+  ])('come in the requested number, rising, in decimal digits (%j)', async (query, count) => {
     const { status, headers, body } = await ask(query)
     expect([status, headers]).toEqual([200, { 'Cache-Control': 'no-store' }])
     const ids = body['ids'] as readonly string[]

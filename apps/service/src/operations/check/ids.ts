@@ -34,7 +34,8 @@ function idsAnswer(ids: readonly (string | undefined)[]): Answer {
 /** Time is what makes ids unique: without it there are none. */
 const NO_TIME = problemAnswer('SLUICE_HTTP_NOT_READY', {
   detail:
-    'The clock of this node is wrong: it was set back, or stands still. Ask another node, or this one when it has caught up.',
+    'The clock of this node is wrong: it was set back, or stands still. Ask another node, or this one when it has ' +
+    'caught up.',
   headers: { 'Retry-After': '1' },
 })
 

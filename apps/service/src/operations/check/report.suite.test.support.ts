@@ -24,7 +24,7 @@ export const CUT_RULES: RuleSet = {
 
 const FAILED = { resource: '/orders', method: 'POST', failed: true }
 
-/** So many reports of calls that failed, or of others. */
+/** `count` reports of calls, failed ones by default. */
 export function reportsOf(count: number, more: object = {}): { readonly reports: readonly object[] } {
   return { reports: Array.from({ length: count }, () => ({ ...FAILED, ...more })) }
 }

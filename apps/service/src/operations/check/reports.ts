@@ -22,13 +22,13 @@ export interface CallReportsParts {
   readonly threads: ThreadGroup<CallReportMessages>
 }
 
-/** Most reports that wait to be told to other threads: it takes a thread that is silent for seconds to have so many. */
+/** Maximum number of reports that wait for a broadcast. Reached only if a thread is stuck for seconds. */
 const MOST_WAITING = 10_000
 
 /**
- * Counts how calls ended, in all threads of this process. Each thread has an engine of its own, which cuts limits by what it was
- * told; requests come to any of them, and so do reports. So each is told of all: here when it is counted, in the others within
- * milliseconds. What comes while the others are being told goes with the next telling, so that one is under way at most.
+ * Counts how calls ended, in all threads of this process. Each thread has an engine of its own, and reports arrive at
+ * any of them. So every report goes to all threads: to this one at once, to the others within milliseconds. Reports
+ * that arrive during a broadcast wait for the next one, so at most one broadcast is in flight.
  */
 export class CallReports {
   readonly #engine: CallReportsParts['engine']
@@ -48,7 +48,8 @@ export class CallReports {
   count(reports: readonly CallReport[]): void {
     this.#countHere(reports)
     if (this.#threads.count === 1) return
-    // Those that do not fit change little: it is the share of failures that counts, and the others have it from the rest.
+    // Those that do not fit change little: it is the share of failures that counts, and the others have it from the
+    // rest.
     this.#waiting.push(...reports.slice(0, MOST_WAITING - this.#waiting.length))
     if (!this.#isTelling) void this.#tellOthers()
   }

@@ -138,7 +138,7 @@ export function reservationSuite(name: string, open: OpenStore): void {
         expect(await here.remaining(ORDER)).toBe(78)
       }))
 
-    it('that nobody ends are given back by themselves, a minute later or when they were told to', () =>
+    it('that are neither settled nor released expire after a minute, or after their own time', () =>
       withStore(open, async ({ api, clock }) => {
         const rules: RuleSet['rules'] = [
           { resource: '/orders', dimension: 'user', algorithm: 'fixed-window', limit: 100, window: '1d' },

@@ -112,7 +112,7 @@ describe('a request that waits for a slot', () => {
     expect(timers.pending).toBe(0)
   })
 
-  it('is refused once, however often it looked: nobody is punished for waiting', async () => {
+  it('counts as one denial, however often it polled', async () => {
     const { api, ask, timers } = waiting()
     const { reservationId } = (await api.post('acquire', JOB)).body
     for (let wait = 0; wait < 2; wait++) {

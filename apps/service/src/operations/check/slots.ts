@@ -15,7 +15,9 @@ import { handOut, withTicket } from './reservations.ts'
 /** What the handlers of slots need besides. */
 export type SlotParts = ReservationParts & Pick<ServiceContext, 'clock'>
 
-/** Slots, held while something goes on: `acquire` and `heartbeat`. They end by `release`, `settle`, or with their lease. */
+/**
+ * Slots, held while something goes on: `acquire` and `heartbeat`. They end by `release`, `settle`, or with their lease.
+ */
 export function slotHandlers(parts: SlotParts): OperationHandlers<'acquire' | 'heartbeat'> {
   const { engine, reservations, clock, requestOf } = parts
   const taking = { kind: 'slot', thread: reservations.thread, expiresAfterMs: Number.POSITIVE_INFINITY } as const
@@ -35,14 +37,14 @@ export function slotHandlers(parts: SlotParts): OperationHandlers<'acquire' | 'h
     heartbeat: ({ body: { reservationId } }) =>
       withTicket(reservations, reservationId, (ticket) => {
         if (ticket.kind === 'units' && ticket.leaseMs === 0) return NOT_A_SLOT
-        // Read before the store is asked: its lease ends no sooner.
+        // Read before the call to the store: the lease ends no sooner.
         const fromMs = nowMs()
         return thenMaybe(reservations.renew(ticket), (settlement) => heartbeatAnswer(settlement, ticket, fromMs))
       }),
   }
 }
 
-/** Waits for a slot. A client that has left takes none, and nobody reads its answer. */
+/** Waits for a slot. A client that has disconnected takes none and gets no answer. */
 async function waitFor(
   engine: PolicyEngine,
   request: PolicyRequest,
@@ -57,8 +59,8 @@ async function waitFor(
 }
 
 /**
- * Where no rule has slots, units would be held, and given back when nobody settles them. But what they were taken for takes
- * place: the charge is made to stand, as a check leaves it.
+ * Without a rule that has slots, the units would be reserved and expire. But the call takes place, so the charge is
+ * kept, as after a check.
  */
 function asCheck(taken: Taken): Taken | Promise<Taken> {
   if (!('claim' in taken && taken.claim.receipt.held)) return taken

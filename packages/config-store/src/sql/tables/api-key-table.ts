@@ -209,7 +209,7 @@ function hasEndedAlready({ id }: ApiKey): SluiceError {
 function lastAdmin({ id, expiresAt }: ApiKey): SluiceError {
   const lasting = expiresAt === undefined ? 'that does not expire' : 'that lasts as long'
   return new SluiceError('SLUICE_CONFLICT', {
-    problem: `the API key ${id} is the last with the role admin ${lasting}: without it, no further key could be created`,
+    problem: `the API key ${id} is the last with the role admin ${lasting}: without it, no key could be created`,
     action: 'Create another one first, or rotate it.',
   })
 }
@@ -242,7 +242,7 @@ const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const TOKEN = new RegExp(`^(slk_[0-9A-Za-z]{${ID_LENGTH}})_([0-9A-Za-z]{${SECRET_LENGTH}})$`)
 
 /** Compared with if there is no such key, so that the duration is the same. */
-const NOBODY = hashSecret('')
+const UNKNOWN_KEY_HASH = hashSecret('')
 
 /** A newly created token, and what is stored of it. */
 interface NewToken {
@@ -269,7 +269,7 @@ function readToken(token: string): Pick<NewToken, 'id' | 'secretHash'> | undefin
 
 /** Compares two hashes of {@link readToken} in constant time. */
 function isSameHash(given: string, kept: string | undefined): boolean {
-  const isEqual = timingSafeEqual(Buffer.from(given, 'hex'), Buffer.from(kept ?? NOBODY, 'hex'))
+  const isEqual = timingSafeEqual(Buffer.from(given, 'hex'), Buffer.from(kept ?? UNKNOWN_KEY_HASH, 'hex'))
   return isEqual && kept !== undefined
 }
 

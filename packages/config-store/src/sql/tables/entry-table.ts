@@ -163,14 +163,16 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
       `WITH RECURSIVE found (dimension) AS (
         SELECT min(dimension) FROM ${table}
         UNION ALL
-        SELECT (SELECT min(dimension) FROM ${table} WHERE dimension > found.dimension) FROM found WHERE dimension IS NOT NULL
+        SELECT (SELECT min(dimension) FROM ${table} WHERE dimension > found.dimension)
+        FROM found WHERE dimension IS NOT NULL
       ) SELECT dimension FROM found WHERE dimension IS NOT NULL`,
     )
     return rows.map((row) => decodeText(row.dimension))
   }
 
   async #find(session: SqlSession, key: Key): Promise<EntryRow | undefined> {
-    const sql = `SELECT body, position, changed_at, changed_by FROM ${this.#parts.kind.table} WHERE ${this.#keyCondition}`
+    const { table } = this.#parts.kind
+    const sql = `SELECT body, position, changed_at, changed_by FROM ${table} WHERE ${this.#keyCondition}`
     return (await session.query<EntryRow>(sql, this.#keyValues(key)))[0]
   }
 

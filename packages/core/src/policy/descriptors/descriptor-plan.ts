@@ -66,7 +66,7 @@ class AskedDescriptor implements DescriptorStatus {
 /** How the units of a request are taken. */
 export type DescriptorCharge = 'allowed' | 'always'
 
-/** What is to be asked for a request, and what its answers mean. */
+/** The batches that a request needs, and how to read their decisions. */
 export class DescriptorPlan {
   readonly questions: DescriptorBatch[] = []
   readonly #asked: AskedDescriptor[] = []
@@ -133,7 +133,7 @@ export class DescriptorPlan {
     }
   }
 
-  /** Enforced limits are asked about together; the others, and all when units are taken in any case, on their own. */
+  /** Enforced limits share one batch. Limits in shadow, and all limits of a forced charge, are decided apart. */
   #place(asked: AskedDescriptor): void {
     if (asked.matched !== 'limit') return
     const isTogether = asked.isEnforced && this.#charge === 'allowed'

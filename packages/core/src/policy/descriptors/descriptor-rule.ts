@@ -10,7 +10,7 @@ export interface DescriptorEntry {
   readonly value: string
 }
 
-/** A limit as callers are told of it. */
+/** A limit as reported to callers. */
 export interface CurrentLimit extends RequestsPerUnit {
   readonly name: string | undefined
 }

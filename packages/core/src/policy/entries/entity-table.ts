@@ -6,7 +6,7 @@ import { EntityShard, NO_SLOT } from './entity-shard.ts'
 const SHARD_BITS = 8
 const SHARD_SHIFT = 32 - SHARD_BITS
 
-/** How values of one kind are told apart and kept. */
+/** How values of one kind are compared and stored. */
 export interface ValueForm<V> {
   /** The same text for equal values, another for others. */
   textOf(value: V): string

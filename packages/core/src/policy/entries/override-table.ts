@@ -90,7 +90,8 @@ const TERMS: ValueForm<OverrideTerms> = { textOf: textOfTerms, keep: frozenTerms
 function textOfTerms({ limit, window, burst, windows, multiplier }: OverrideTerms): string {
   const text = `${partText(limit)} ${partText(window)} ${partText(burst)} ${partText(multiplier)}`
   if (windows === undefined) return text
-  return `${text}${windows.map((each) => `;${partText(each.limit)} ${partText(each.window)} ${partText(each.burst)}`).join('')};`
+  const parts = windows.map((each) => `;${partText(each.limit)} ${partText(each.window)} ${partText(each.burst)}`)
+  return `${text}${parts.join('')};`
 }
 
 /** Numbers as they are and texts in quotes: no part can be taken for another. */

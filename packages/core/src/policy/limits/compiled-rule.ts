@@ -79,7 +79,7 @@ export class CompiledRule {
   /** Whether a tier changes its numbers. */
   readonly isTiered: boolean
   /** Whom it is enforced for; for all others it is measured only. */
-  readonly reach: 'all' | 'share' | 'nobody'
+  readonly reach: 'all' | 'share' | 'none'
   /** Whether it holds beside other rules of its dimension: it takes no place and loses none. */
   readonly isBeside: boolean
   /** A list of this rule. */
@@ -169,7 +169,7 @@ export class CompiledRule {
 
 function reachOf(percent: number): CompiledRule['reach'] {
   if (percent >= 100) return 'all'
-  return percent > 0 ? 'share' : 'nobody'
+  return percent > 0 ? 'share' : 'none'
 }
 
 /** A cost beyond every limit there can be is as good as the largest number: it never fits. */

@@ -240,7 +240,7 @@ const requests = fc
 function meets(request: PolicyRequest, match: RequestMatch, purpose: MatchTableOptions['purpose']): boolean {
   const parts: boolean[] = []
   if (match.entities !== undefined) {
-    parts.push(match.entities.includes((match.dimension === 'user' ? request.user : request.tenant) ?? 'nobody'))
+    parts.push(match.entities.includes((match.dimension === 'user' ? request.user : request.tenant) ?? 'absent'))
   }
   if (match.cidrs !== undefined) {
     const table = new CidrTable(match.cidrs.map((text) => ({ cidr: cidrOf(text), value: text })))

@@ -49,7 +49,7 @@ describe('decodeText', () => {
     expect(decodeText(text, 'all')).toBe(expected)
   })
 
-  it('marks encoded separators, so that they are told from bare ones and from text', () => {
+  it('marks encoded separators, which differ from bare ones and from text', () => {
     expect(decodeText('/%2f\\%5C;%3b%252f', 'all')).toBe(
       `/${ENCODED_SLASH}\\${ENCODED_BACKSLASH};${ENCODED_SEMICOLON}%2f`,
     )

@@ -1,4 +1,4 @@
-/** A request that limits are decided for: who calls what. Everything in it must have been verified by whoever asks. */
+/** A request to decide: who calls what. The caller of the engine must have verified every field. */
 export interface PolicyRequest {
   /** What is called: the path as it came, in any spelling; or a name without a slash. */
   readonly resource: string
@@ -13,7 +13,7 @@ export interface PolicyRequest {
   readonly service?: string
   /** Where it comes from, such as `US`; for limits that differ by region. */
   readonly region?: string
-  /** The tier of the caller, when whoever asks knows it; else it is looked up. */
+  /** The tier of the caller. Default: looked up by identity. */
   readonly tier?: string
   /** Units the call takes: whole, 0 or more. Default: 1. */
   readonly cost?: number

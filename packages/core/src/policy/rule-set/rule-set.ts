@@ -45,7 +45,7 @@ export interface ErrorRateCut {
 
 /** Blocks a caller that goes on after being denied. */
 export interface Penalty {
-  /** So many denials ... */
+  /** Number of denials ... */
   readonly after: number
   /** ... within this time lead to a block. */
   readonly within: Duration

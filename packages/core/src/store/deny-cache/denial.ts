@@ -69,7 +69,7 @@ export class Denial {
   writeTo(batch: Batch, nowMs: number): void {
     batch.allowed = false
     batch.failure = undefined
-    // Counted from the answer: the store's time is not ahead of this, so nobody is told to come back too early.
+    // Counted from the answer: the store's time is not ahead of this, so no retry time is too early.
     batch.now = this.#now + Math.max(0, Math.round((nowMs - this.#answeredMs) * MICROS_PER_MS))
     for (let index = 0; index < this.#items.length; index++) {
       const { verdict, blockedUntil, at } = this.#items[index]!

@@ -245,7 +245,7 @@ function isPlain(batch: Batch): boolean {
   )
 }
 
-/** So many changes are remembered: more than are made while one batch is in flight. */
+/** Number of changes remembered: more than are made while one batch is in flight. */
 const REMEMBERED = 4096
 
 /**

@@ -17,7 +17,7 @@ export interface DeadlineParts {
   readonly monotonicMs: () => number
 }
 
-/** A timer so late says that the thread was busy, and that answers may have arrived that nobody has looked at yet. */
+/** A timer this late means that the thread was busy, and that replies may have arrived but not been read yet. */
 const BUSY_MS = 5
 
 /**

@@ -321,7 +321,7 @@ export class FallbackStore extends CallbackStore {
     else tell(this.#observe, { type: 'late-answer', allowed, givenBack: false })
   }
 
-  /** Once and without a deadline: nobody waits for it. A charge that cannot be given back stands. */
+  /** Tries once and without a deadline, because no caller waits for it. A charge that cannot be given back stands. */
   async #giveBack(receipt: Receipt): Promise<void> {
     let givenBack = true
     try {

@@ -19,7 +19,7 @@ export function shareOf(limit: Limit, nodes: number): Limit {
   if (latest?.nodes === nodes) return latest.share
   if (!Number.isSafeInteger(nodes) || nodes < 1) {
     throw new SluiceError('SLUICE_INVALID_OPTION', {
-      problem: 'a limit cannot be shared by so many nodes',
+      problem: 'a limit cannot be shared by this number of nodes',
       received: nodes,
       expected: 'a whole number, 1 or more',
     })

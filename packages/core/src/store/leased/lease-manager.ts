@@ -150,7 +150,7 @@ export class LeaseManager {
   giveBack(lease: Lease): Promise<void> {
     if (!this.#live.delete(lease.serial)) return Promise.resolve()
     const spent = lease.units - lease.balance
-    // Nothing more can be taken, whoever still holds the object.
+    // Callers that still hold the object can take nothing more.
     lease.balance = 0
     const settling = this.#settle(lease, spent).finally(() => this.#settling.delete(settling))
     this.#settling.add(settling)
@@ -162,7 +162,7 @@ export class LeaseManager {
     while (this.#settling.size > 0) await Promise.all(this.#settling)
   }
 
-  /** Reports that a request for units failed that nobody waited for. */
+  /** Reports a failed background request for units. */
   tellFailure(limit: Limit, error: unknown): void {
     this.#tell({ type: 'lease-failed', rule: limit.rule, error })
   }
@@ -182,7 +182,7 @@ export class LeaseManager {
     try {
       this.#parts.observe?.(event)
     } catch {
-      // Whoever watches must not hurt what is watched.
+      // An observer must not break the store.
     }
   }
 }

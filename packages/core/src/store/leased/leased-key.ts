@@ -9,13 +9,13 @@ export interface LeaseSizes {
   readonly maxShare: number
 }
 
-/** At most this part of what the store has left is asked for, so that leases shrink as the limit comes near. */
+/** A lease takes at most this share of what the store has left, so leases shrink as the limit comes near. */
 const PART_OF_WHAT_IS_LEFT = 1 / 4
 
 /** A lease that is used up in less than this part of its time was too small. */
 const USED_UP_QUICKLY = 1 / 4
 
-/** A lease is idle when nothing was taken from it between so many sweeps in a row. */
+/** A lease is idle when nothing was taken from it during this many sweeps in a row. */
 const IDLE_SWEEPS = 2
 
 /**
@@ -56,7 +56,7 @@ export class LeasedKey {
     this.#size = sizes.minUnits
   }
 
-  /** Whether units lie here that nobody has spent. */
+  /** Whether the lease has unspent units. */
   get hasUnspent(): boolean {
     return (this.current?.balance ?? 0) + (this.#next?.balance ?? 0) > 0
   }
@@ -158,7 +158,7 @@ export class LeasedKey {
   async #askForLease(): Promise<void> {
     const endings = this.#endings
     try {
-      // What the calls of this turn want is asked for at once.
+      // One request covers all calls of this event loop turn.
       await undefined
       this.#size = Math.min(Math.max(this.#size, this.#wanted), this.#cap())
       const units = Math.max(1, Math.min(this.#size, this.#mostUnits()))

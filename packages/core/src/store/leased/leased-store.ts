@@ -50,10 +50,10 @@ export interface LeasedStoreStats {
   readonly grants: number
 }
 
-/** So many sweeps in the time of a lease. */
+/** Number of sweeps during one lease. */
 const SWEEPS_PER_LEASE = 4
 
-/** No more keys than these are watched for leases; further ones are asked exactly. */
+/** Maximum number of keys considered for leases. Checks of further keys go to the store. */
 const MOST_KEYS = 100_000
 
 /**
@@ -62,8 +62,8 @@ const MOST_KEYS = 100_000
  * units that other nodes hold unspent, two leases each. A block or reset made by another node is felt after `leaseMs`.
  *
  * What is taken in blocks: plain charges on token bucket, leaky bucket (meter), GCRA, fixed window (without rollover,
- * not by the calendar) and sliding window counter, from `minLimit` on, for keys that are asked about again and again.
- * All else goes to the store as it is.
+ * not by the calendar) and sliding window counter, from `minLimit` on, for keys that are checked repeatedly. Everything
+ * else goes to the store unchanged.
  *
  * Stands directly around a store that several nodes share; what decides when the store does not answer goes around it.
  * A timer runs as long as there is something to give back, about a lease's time after the last call. Closing it gives

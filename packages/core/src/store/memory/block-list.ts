@@ -8,7 +8,7 @@ export class BlockList {
   readonly #rules = new Map<string, Map<string, number>>()
   #size = 0
 
-  /** Blocks held, expired ones that nobody has met included. */
+  /** Number of blocks held, including expired ones that have not been removed yet. */
   get size(): number {
     return this.#size
   }

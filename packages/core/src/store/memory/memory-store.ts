@@ -50,11 +50,11 @@ export interface MemoryStoreStats {
   readonly overflowed: number
 }
 
-/** Tables are cut in so many pieces, so that growing one takes a fraction of a millisecond and not tens. */
+/** Log2 of the number of shards. Growing one shard takes a fraction of a millisecond, growing all takes tens. */
 const SHARD_BITS = 6
 const SHARDED_FROM_KEYS = 65_536
 
-/** A state of so many values at most fits a packed slot. */
+/** Maximum number of values of a state that fits a packed slot. */
 const PACKED_SIZE = 4
 
 const EMPTY: State = []

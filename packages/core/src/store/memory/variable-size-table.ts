@@ -12,7 +12,7 @@ const ROOM_SEARCH = 64
 /** How many entries every insertion looks at, so that idle keys go without a timer. */
 const SWEEP_STEP = 2
 
-/** Keys are told apart by use to an eighth, and those that are used up. */
+/** Levels of use by which keys are grouped: eighths of the limit, and used up. */
 const LEVELS = 9
 
 function levelOf(used: number): number {

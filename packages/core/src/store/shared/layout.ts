@@ -8,8 +8,8 @@ import { SluiceError } from '../../errors.ts'
 //   records      what slots point to: fingerprint, expiry, use, state
 //
 // A slot is a version (low half) and a payload (high half): 0 is empty, above 0 names a record, below 0 a transaction
-// in progress. Records are written while nobody else can see them and never after: a change swaps the slot to another
-// record.
+// in progress. Records are written before other threads can see them and never after: a change swaps the slot to
+// another record.
 
 /** 32-bit halves of the header. */
 export const HEADER = {
@@ -21,7 +21,7 @@ export const HEADER = {
   secretHigh: 5,
   /** Records handed out so far; the rest has never been used. */
   nextRecord: 6,
-  /** The last second at which any block is in force: after it, nobody need look for one. */
+  /** The last second at which any block is active. After it, threads skip the lookup. */
   blockedUntilSeconds: 7,
   /** The bucket at which the next search for expired records begins. */
   hand: 8,

@@ -111,7 +111,7 @@ export class SharedMemoryStore implements Store<'sync'> {
     const nowSeconds = secondsOf(now)
     const count = 1 + forgotten.length
     const verdict = { ...createVerdict(), next: [now + micros], nextLength: 1, freshAt: now + micros, remaining: 0 }
-    // Noted first: whoever does not see the note yet decided before the block.
+    // Noted first: a thread that does not see the note yet decided before the block.
     this.#table.noteBlock(expirySecondsOf(verdict))
     let stored = false
     do {
@@ -446,7 +446,7 @@ function fullError(): SluiceError {
 
 /**
  * A number for this thread that no other attached thread has. A thread that ends without `close()` keeps its number
- * taken, because nobody can know that it will not come back from a pause.
+ * taken, because it may only be paused.
  */
 function claimThread(halves: Int32Array, maxThreads: number): number {
   for (let thread = 0; thread < maxThreads; thread++) {

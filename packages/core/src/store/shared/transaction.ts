@@ -8,10 +8,10 @@ import type { SharedWords } from './shared-words.ts'
 //   3. swaps the descriptor from UNDECIDED to COMMITTED: from this instant on all words have changed;
 //   4. swaps every word from the reference to its new value.
 //
-// Whoever meets a reference waits a moment, then decides for the absent: an UNDECIDED descriptor becomes ABORTED, and
-// the word goes to its new value (COMMITTED) or back to the old (ABORTED). So a thread that dies anywhere in between
-// holds nobody up, and what it was doing has either happened whole or not at all. A live thread that was aborted sees
-// it in step 3 and tries again.
+// A thread that meets a reference waits a moment, then decides for its owner: an UNDECIDED descriptor becomes ABORTED,
+// and the word goes to its new value (COMMITTED) or back to the old (ABORTED). So a thread that dies anywhere in
+// between blocks no other, and its transaction has happened completely or not at all. A live thread that was aborted
+// sees it in step 3 and tries again.
 //
 // The reference carries the descriptor's sequence number, and the owner starts a new sequence only after step 4 is
 // through for all of its words. So a word that still refers to a sequence proves that the descriptor's entries are

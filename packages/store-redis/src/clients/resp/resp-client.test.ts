@@ -13,7 +13,7 @@ function clientOf(url: string): RespClient {
   return client
 }
 
-/** A server that does with connections whatever it is told to. Returns its URL. */
+/** A server that handles connections with `meets`. Returns its URL. */
 async function serverThat(meets: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
@@ -80,7 +80,7 @@ describe('a client without a package', () => {
     const wrong = clientOf(`redis://:wrong@127.0.0.1:${server.port}`)
     await expect(wrong.connect()).rejects.toThrow(/^WRONGPASS /)
     expect(wrong.isReady()).toBe(false)
-    const unknown = clientOf(`redis://nobody@127.0.0.1:${server.port}`)
+    const unknown = clientOf(`redis://stranger@127.0.0.1:${server.port}`)
     await expect(unknown.connect()).rejects.toThrow(/^WRONGPASS /)
     const tooFar = clientOf(`redis://:right@127.0.0.1:${server.port}/9999`)
     await expect(tooFar.connect()).rejects.toThrow(/DB index is out of range.*SELECT 9999/)
@@ -144,14 +144,14 @@ describe('a client without a package', () => {
       (socket: Socket) => void socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'),
       /does not speak RESP/,
     ],
-    ['talks too much', (socket: Socket) => void socket.write('+OK\r\n+OK\r\n+OK\r\n'), /nobody has asked for/],
+    ['sends too many replies', (socket: Socket) => void socket.write('+OK\r\n+OK\r\n+OK\r\n'), /without a command/],
   ])('is not connected to one that %s', async (_what, meets, told) => {
     const client = clientOf(await serverThat(meets))
     await expect(client.connect()).rejects.toThrow(told)
     expect([client.isOpen, client.isReady()]).toEqual([false, false])
   })
 
-  it('gives up everything under way when what arrives cannot be read, and tells whoever keeps it', async () => {
+  it('rejects everything in flight when a reply is malformed, and emits "end"', async () => {
     const client = clientOf(await serverThat(greetsAndThen('?\r\n')))
     await client.connect()
     let ends = 0

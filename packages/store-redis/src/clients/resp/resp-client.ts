@@ -151,7 +151,7 @@ export class RespClient
     try {
       for (let reply = this.#reader.next(); reply !== undefined; reply = this.#reader.next()) {
         const command = this.#pending.shift()
-        if (command === undefined) throw new Error('the server sent a reply that nobody has asked for')
+        if (command === undefined) throw new Error('the server sent a reply without a command')
         if (reply instanceof Error) command.reject(reply)
         else command.resolve(reply)
       }

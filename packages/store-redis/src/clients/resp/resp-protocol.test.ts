@@ -95,7 +95,7 @@ describe('what is not of the protocol', () => {
     [':\r\n', 'in place of a number'],
     ['$1\r\nab\r\n', 'longer than it says'],
     ['$99999999\r\n', 'a reply of more than'],
-  ])('%j is told as such', (text, told) => {
+  ])('%j is reported as malformed', (text, told) => {
     expect(() => read(text)).toThrow(told)
     expect(() => read(text)).toThrow('does not speak RESP')
   })

@@ -39,7 +39,7 @@ export class PostgresPrograms {
   static async find(): Promise<PostgresPrograms> {
     const folder = (await folderOnPath()) ?? debianFolder()
     if (folder === undefined) {
-      const message = `postgres is neither on the PATH nor below ${DEBIAN_FOLDER}. Install it: apt-get install postgresql`
+      const message = `postgres is neither on the PATH nor below ${DEBIAN_FOLDER}. apt-get install postgresql`
       throw new ServerError('SLUICE_TESTING_PROGRAM_MISSING', message)
     }
     return new PostgresPrograms(folder, process.getuid?.() === 0 ? await unprivilegedUser() : undefined)

@@ -36,7 +36,7 @@ export function explainTests(harness: StoreHarness): void {
           default: 'replaced',
           'orders-delete': 'no-match',
           users: 'no-match',
-          'by-key': 'nobody',
+          'by-key': 'no-identity',
           old: 'disabled',
         })
         const why = Object.fromEntries(rules.map((rule) => [rule.rule, rule.why]))
@@ -182,7 +182,8 @@ export function explainTests(harness: StoreHarness): void {
         const found = new Set<unknown>()
         for (let user = 0; user < 20; user++) found.add(JSON.stringify(await whys(`user-${user}`, 'gold')))
         const own = 'tier:gold:own'
-        const because = `replaced: "${own}" is a rule of the tier for the same dimension, and comes before those for all`
+        const comesFirst = 'is a rule of the tier for the same dimension, and comes before those for all'
+        const because = `replaced: "${own}" ${comesFirst}`
         const replaced = `${because}, and the caller is in its 50 %`
         const applies = `applies: * ${matches}`
         const inShare = { beside: general.beside, [own]: applies, watched: replaced, order: replaced, below: replaced }

@@ -51,7 +51,7 @@ export async function withPolicy(
       },
       async settled() {
         // Calls are answered in order; what follows from an answer makes further calls.
-        for (let round = 0; round < 5; round++) await ask(SETTLED, 'nobody', 0)
+        for (let round = 0; round < 5; round++) await ask(SETTLED, 'idle', 0)
       },
     })
   })

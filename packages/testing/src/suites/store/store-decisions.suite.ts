@@ -128,7 +128,7 @@ function keyTests(harness: StoreHarness): void {
     expect(await three.peek('b')).toMatchObject({ remaining: 2 })
   })
 
-  storeTest(harness, { title: 'adds up what is asked of one key' }, async ({ limiter }) => {
+  storeTest(harness, { title: 'adds up the costs of one key' }, async ({ limiter }) => {
     const three = limiter(rule)
     const twice = [{ key: 'a' }, { key: 'b' }, { key: 'a', cost: 2 }]
     expect(await three.checkAll(twice)).toMatchObject({ allowed: true })
@@ -142,7 +142,7 @@ function keyTests(harness: StoreHarness): void {
     expect(await three.peek('c')).toMatchObject({ remaining: 3 })
   })
 
-  storeTest(harness, { title: 'allows when nothing is asked' }, async ({ limiter }) => {
+  storeTest(harness, { title: 'allows an empty list of keys' }, async ({ limiter }) => {
     expect(await limiter(rule).checkAll([])).toMatchObject({ allowed: true, cost: 0 })
   })
 }
@@ -174,7 +174,7 @@ function ruleTests(harness: StoreHarness): void {
     expect(await limits.limiter('global').peek('all')).toMatchObject({ remaining: 97 })
   })
 
-  storeTest(harness, { title: 'of several denials the one to wait longest for speaks' }, async ({ set }) => {
+  storeTest(harness, { title: 'reports the denial with the longest wait' }, async ({ set }) => {
     const limits = set({
       short: { algorithm: 'fixed-window', limit: 1, window: '1d' },
       long: { algorithm: 'fixed-window', limit: 1, window: '52w' },
@@ -195,7 +195,7 @@ function ruleTests(harness: StoreHarness): void {
     expect(await limits.limiter('user').peek('ann')).toMatchObject({ remaining: 2 })
   })
 
-  storeTest(harness, { title: 'refunds to all of them, once, whoever is asked to' }, async ({ set }) => {
+  storeTest(harness, { title: 'refunds all of them once, whichever limiter is called' }, async ({ set }) => {
     const limits = set(rules)
     const decision = await limits.checkAll(asked('ann'))
     expect(await limits.refund(decision)).toEqual({ outcome: 'settled', corrected: -3 })

@@ -172,7 +172,7 @@ describe('a rule set that can be used', () => {
   })
 })
 
-describe('a mistake in a rule set is told with its place, what is there and what should be', () => {
+describe('a mistake in a rule set is reported with its path, the value found and the value expected', () => {
   it.each<[string, unknown, string[]]>([
     [
       'no object',
@@ -376,10 +376,7 @@ describe('a mistake in a rule set is told with its place, what is there and what
     [
       'a rate of nothing',
       { rules: [{ ...bucket, refillPerSecond: 0 }] },
-      [
-        '/rules/0/refillPerSecond is 0, expected units per second, above 0 (fractions such as 0.1 are fine), at ' +
-          'most 9000000000',
-      ],
+      ['/rules/0/refillPerSecond is 0, expected units per second, above 0 (such as 0.1), at most 9000000000'],
     ],
     [
       'a lease without a unit',
@@ -785,7 +782,7 @@ describe('a mistake in a rule set is told with its place, what is there and what
       ['/denyList/0/match/dimension is "user+ip", expected "ip+user", with the parts of the entity in the same order'],
     ],
     [
-      'a list of nobody',
+      'a list without entities',
       denied({ services: [] }),
       ['/denyList/0/match/services is an empty list, expected a list that is not empty'],
     ],
@@ -1076,7 +1073,7 @@ describe('entries', () => {
       ],
     ],
     [
-      'an override of nobody',
+      'an override without an entity',
       checkOverride,
       { ...override, entity: '' },
       ['/entity is "", expected a text of 1 to 4096 characters'],

@@ -36,7 +36,7 @@ export function checkOverrides(problems: ProblemList, overrides: unknown, path: 
   }
 }
 
-/** Checks the members of a file: that their tiers exist, and that nobody belongs to two. */
+/** Checks the members of a file: that their tiers exist, and that no member belongs to two. */
 export function checkMembers(
   problems: ProblemList,
   { members, tiers }: { readonly members: unknown; readonly tiers: readonly string[] },

@@ -3,7 +3,7 @@ import type { RuleSetProblem } from '../rule-set-error.ts'
 /** Properties of something in a document, as far as it is known: any name, any value. */
 export type Properties = Readonly<Record<string, unknown>>
 
-/** So many problems are listed at most, and one that says so. Who has mended these is told the next. */
+/** Maximum number of problems listed, the last of which says that there are more. */
 const MOST_PROBLEMS = 1001
 
 /**

@@ -212,7 +212,7 @@ describe('a document is checked by a schema', () => {
       {},
       [': an object without properties / a thing'],
     ],
-  ])('%s is told', (_, schema, value, expected) => {
+  ])('reports %s', (_, schema, value, expected) => {
     expect(told(schema, value)).toEqual(expected)
   })
 

@@ -4,10 +4,10 @@ import type { JsonSchema } from '../schema/json-schema.ts'
 import type { SchemaNode } from '../schema/schema-node.ts'
 import { describeValue, SchemaNodes, typeBits } from '../schema/schema-node.ts'
 
-/** Deeper documents are not looked at: nobody writes them, and one that holds itself would have no end. */
+/** Maximum depth of a document. Also ends the check of an object that contains itself. */
 const DEEPEST = 64
 
-/** After so many problems the rest is not looked at: nobody reads more, and to find a million takes seconds. */
+/** The check stops after this many problems: finding a million takes seconds. */
 const MOST_PROBLEMS = 1000
 
 /** How many names a message lists. */
@@ -149,7 +149,7 @@ class Walk {
     }
   }
 
-  /** One branch must be valid. If none is, the problems of the one that was meant are told. */
+  /** One branch must be valid. If none is, reports the problems of the branch that was most likely meant. */
   #checkBranches(node: SchemaNode, value: Properties, path: string): void {
     const outer = this.#outer
     this.#outer = node
@@ -179,7 +179,7 @@ class Walk {
   }
 
   /**
-   * The value says by one of its properties that it is none of the branches: that is told, and what all branches share.
+   * A property of the value matches none of the branches. Reports that, and the problems that all branches share.
    */
   #checkUndecided({ branches, expected }: SchemaNode, value: Properties, path: string): void {
     const mark = this.problems.length
@@ -212,7 +212,7 @@ class Walk {
   }
 }
 
-/** The properties by which branches are told apart, with all the words that they may be. */
+/** The properties that discriminate the branches, with all their values. */
 function constantsOf(branches: readonly SchemaNode[]): ReadonlyMap<string, readonly unknown[]> {
   const constants = new Map<string, unknown[]>()
   for (const branch of branches) {
@@ -260,7 +260,7 @@ function codePoints(text: string): number {
   return count
 }
 
-/** Whether a branch may be about a value: it is of that kind, and has the words by which the branch is told apart. */
+/** Whether a value has the type and the discriminating properties of a branch. */
 function agrees(branch: SchemaNode, value: Properties): boolean {
   if (!branch.admits(typeBits(value))) return false
   for (const [name, word] of branch.constants) {

@@ -48,7 +48,7 @@ export class SchemaNode {
   names: SchemaNode | undefined = undefined
   items: SchemaNode | undefined = undefined
   branches: readonly SchemaNode[] = []
-  /** The properties that have one value only, by which branches are told apart. */
+  /** The properties with a single allowed value, which discriminate branches. */
   constants: readonly (readonly [name: string, value: unknown])[] = []
 
   constructor(schema: JsonSchema) {

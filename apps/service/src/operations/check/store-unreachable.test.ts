@@ -40,7 +40,7 @@ class Network {
     this.#losing = calls
   }
 
-  goAway(failure: () => Error = () => storeUnavailable({ because: 'unreachable', problem: 'it is away' })): void {
+  goAway(failure: () => Error = () => storeUnavailable({ because: 'unreachable', problem: 'no connection' })): void {
     this.#failure = failure
   }
 
@@ -79,7 +79,7 @@ class Network {
   }
 }
 
-describe('a check while the store is away', () => {
+describe('a check while the store is unreachable', () => {
   it.each([
     ['open', 200, { allowed: true, reason: 'allowed', limit: 100, remaining: null, resetAt: null }],
     ['local', 200, { allowed: true, reason: 'allowed', remaining: 99 }],
@@ -156,8 +156,8 @@ describe('a check while the store is away', () => {
   })
 })
 
-describe('a reservation made while the store is away', () => {
-  it('owes nothing when everything is let through, whoever settles it and whenever', async () => {
+describe('a reservation made while the store is unreachable', () => {
+  it('owes nothing when everything is allowed, whichever node settles it and whenever', async () => {
     const network = new Network()
     const [here, there] = [network.process('open'), network.process('open')]
     network.goAway()
@@ -197,7 +197,7 @@ describe('a reservation made while the store is away', () => {
   })
 })
 
-describe('a slot taken while the store is away', () => {
+describe('a slot taken while the store is unreachable', () => {
   it('is kept by heartbeats when everything is let through', async () => {
     const network = new Network()
     const [here, there] = [network.process('open'), network.process('open')]
@@ -270,7 +270,7 @@ describe('what cannot be done without the store', () => {
     expect(body['outcome']).toBe(operation === 'heartbeat' ? 'renewed' : 'settled')
   })
 
-  it('is another problem when nobody knows whether it happened', async () => {
+  it('is another problem when the outcome is unknown', async () => {
     const network = new Network()
     const api = network.process()
     const { reservationId } = (await api.post('reserve', ORDER)).body
@@ -280,7 +280,7 @@ describe('what cannot be done without the store', () => {
     expect(answer.headers['Retry-After']).toBeUndefined()
   })
 
-  const UNAVAILABLE = (): Error => storeUnavailable({ because: 'unreachable', problem: 'it is away' })
+  const UNAVAILABLE = (): Error => storeUnavailable({ because: 'unreachable', problem: 'no connection' })
   const UNKNOWN = (): Error => outcomeUnknown({ because: 'unreachable', problem: 'the connection broke' })
 
   it.each([

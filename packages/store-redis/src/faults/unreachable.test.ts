@@ -59,7 +59,7 @@ describe('a store that Redis does not let in', () => {
   })
 })
 
-describe('a store whose Redis is away at the start', () => {
+describe('a store whose Redis is unreachable at the start', () => {
   it('answers each rule by its failure mode', async ({ annotate }) => {
     const { limits } = opened(`redis://127.0.0.1:${await freePort()}`, { connectTimeoutMs: 0 })
     const tally = new Tally()
@@ -101,7 +101,7 @@ describe('a store whose Redis is away at the start', () => {
     await annotate(`used ${tookMs.toFixed(0)} ms after the server was there (aim: 2000)`)
   })
 
-  it('says when there is a connection, and that there is none', async () => {
+  it('ready() reports whether there is a connection', async () => {
     const port = await freePort()
     const { store } = opened(`redis://127.0.0.1:${port}`)
     expect(await store.ready(20)).toBe(false)
@@ -121,14 +121,14 @@ describe('a store whose Redis is away at the start', () => {
     expect(systemMonotonicMs() - startedMs).toBeLessThan(10_000)
   })
 
-  it('makes the first check wait for a connection that is on its way', async () => {
+  it('makes the first check wait for the connection being opened', async () => {
     const server = await startRedis()
     onTestFinished(() => server.close())
     const { limits } = opened(server.url, { deadlineMs: 5000 })
     expect(await limits.limiter('closed').check('key')).toMatchObject({ allowed: true, failure: undefined })
   })
 
-  it('fails what has no other way to succeed, and says so', async () => {
+  it('fails operations that have no failure mode, with the reason', async () => {
     const { limits } = opened(`redis://127.0.0.1:${await freePort()}`, { connectTimeoutMs: 0 })
     const limiter = limits.limiter('open')
     for (const change of [() => limiter.reset('key'), () => limiter.block('key', '1m')]) {
@@ -136,7 +136,7 @@ describe('a store whose Redis is away at the start', () => {
     }
   })
 
-  it('asks the caller to connect a client that nobody has connected', async () => {
+  it('asks the caller to connect a client that is not connected', async () => {
     const client = createClient({ url: 'redis://127.0.0.1:1' })
     const { limits } = opened(client)
     await expect(limits.limiter('open').check('key')).rejects.toMatchObject({
@@ -146,7 +146,7 @@ describe('a store whose Redis is away at the start', () => {
   })
 })
 
-describe('a server that turns the store away', () => {
+describe('a server that rejects the store', () => {
   let secured: RedisServer
   let website: Server
   let encrypted: RedisServer
@@ -197,19 +197,19 @@ describe('a server that turns the store away', () => {
     expect(text).toContain(advice)
   })
 
-  it('is told from something that is no Redis', async () => {
+  it('is distinguished from a server that is not Redis', async () => {
     const { cause, text } = await complaintsOf(`redis://127.0.0.1:${(website.address() as AddressInfo).port}`)
     expect(cause).toBe('unreachable')
     expect(text).toContain('Check that Redis listens at this address')
   })
 
-  it('is asked for with TLS where it speaks nothing else', async () => {
+  it('suggests TLS when it speaks nothing else', async () => {
     const { cause, text } = await complaintsOf(`redis://127.0.0.1:${encrypted.port}`)
     expect(cause).toBe('unreachable')
     expect(text).toContain('with TLS only for rediss://')
   })
 
-  it('is not trusted by a certificate that nobody has vouched for', async () => {
+  it('is not trusted with a certificate of an unknown authority', async () => {
     const { cause, text } = await complaintsOf(`rediss://127.0.0.1:${encrypted.port}`)
     expect(cause).toBe('unreachable')
     expect(text).toContain('Pass the certificate to trust as `tls: { ca }`')

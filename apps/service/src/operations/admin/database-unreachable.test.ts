@@ -31,7 +31,7 @@ async function openStore(url: string): Promise<ConfigStore> {
 /** What is answered by the engine alone. */
 const WITHOUT_DATABASE = ['usage', 'explain', 'reset']
 
-describe('while the database is away', () => {
+describe('while the database is unreachable', () => {
   it('keys are known, questions are answered, and changes are refused with 503 until it is back', async () => {
     const { url } = await server.createDatabase()
     const node = await startWithKeys(await openStore(url))
