@@ -1,11 +1,48 @@
-import { defineConfig } from 'vitest/config'
+import { join } from 'node:path'
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
+
+const MIDDLEWARE_TESTS = 'packages/middleware/src'
+
+/** Runs tests of the middleware once more, with frameworks as a folder below tools/frameworks has them installed. */
+function withFrameworks(folder: string, tests: readonly string[]): TestProjectInlineConfiguration {
+  const importer = join(import.meta.dirname, 'tools/frameworks', folder, 'package.json')
+  return {
+    extends: true,
+    plugins: [
+      {
+        name: `frameworks-of-${folder}`,
+        enforce: 'pre',
+        resolveId(source, _importer, options) {
+          if (!/^(?:express|fastify|hono|koa|@nestjs\/[a-z-]+)(?:\/|$)/.test(source)) return null
+          return this.resolve(source, importer, { ...options, skipSelf: true })
+        },
+      },
+    ],
+    test: { name: folder, include: tests.map((path) => `${MIDDLEWARE_TESTS}/${path}`) },
+  }
+}
 
 export default defineConfig({
   // Packages of this workspace resolve to their sources: no build before a test.
   resolve: { conditions: ['source'] },
   ssr: { resolve: { conditions: ['source'] } },
   test: {
-    include: ['packages/**/*.test.ts', 'apps/**/*.test.ts', 'bench/**/*.test.ts', 'tools/**/*.test.ts'],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'current',
+          include: ['packages/**/*.test.ts', 'apps/**/*.test.ts', 'bench/**/*.test.ts', 'tools/**/*.test.ts'],
+        },
+      },
+      withFrameworks('oldest', [
+        'adapters/{express,fastify,hono,koa,nest}/*.test.ts',
+        'adapters/express-rate-limit/express-rate-limit.test.ts',
+        'scenarios/*.test.ts',
+        'options/framework-detection.test.ts',
+      ]),
+      withFrameworks('nest-11', ['adapters/nest/*.test.ts', 'scenarios/beginner-mistakes.test.ts']),
+    ],
     exclude: ['**/node_modules/**', '**/dist/**'],
     // Type tests (*.test-d.ts, with expectTypeOf) are part of the TypeScript project of their package: `tsc -b` fails
     // on them. vitest could compile them once more, as a preview feature that says so on every run.

@@ -8,9 +8,11 @@ import { memoryStore } from '@sluice/core'
 import { PolicyEngine } from '@sluice/core/policy'
 import type { Request, Response, RouterOptions } from 'express'
 import express from 'express'
+import expressPackage from 'express/package.json' with { type: 'json' }
 import fc from 'fast-check'
 import type { FastifyServerOptions } from 'fastify'
 import fastify from 'fastify'
+import fastifyPackage from 'fastify/package.json' with { type: 'json' }
 import { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { rateLimit as expressRateLimit } from '../adapters/express/express.ts'
@@ -73,8 +75,9 @@ const ROUTERS: Readonly<Record<string, Start>> = {
   'Hono, not strict': (engine) => startHono(engine, false),
 }
 
-/** How Express writes a route. */
-const inExpress = (route: string): string => route.replace(/\/\*$/, '/{*rest}')
+/** How Express writes a route: from version 5 on, a `*` has a name. */
+const inExpress = (route: string): string =>
+  expressPackage.version.startsWith('4.') ? route : route.replace(/\/\*$/, '/{*rest}')
 
 function startExpress(engine: PolicyEngine, { strict = false, caseSensitive = false }: RouterOptions): Promise<Server> {
   const app = express()
@@ -118,7 +121,8 @@ function listening(app: express.Express): Promise<Server> {
 type FastifyRouting = NonNullable<FastifyServerOptions['routerOptions']> & { readonly useSemicolonDelimiter?: boolean }
 
 async function startFastify(engine: PolicyEngine, routerOptions: FastifyRouting): Promise<Server> {
-  const app = fastify({ routerOptions })
+  const isVersion4 = fastifyPackage.version.startsWith('4.')
+  const app = fastify(isVersion4 ? routerOptions : { routerOptions })
   await app.register(fastifyRateLimit, { engine })
   for (const route of ROUTES) app.get(route, (incoming) => reached(route, incoming.rateLimit))
   await app.listen({ port: 0, host: '127.0.0.1' })

@@ -64,7 +64,7 @@ describe('readPath', () => {
     ['an encoded query sign is text', '/a%3Fb', '/a?b'],
     ['a whole URL', 'http://host/Orders/?x', '/orders/'],
     ['a whole URL without a path', 'https://user@host:80?x', '/'],
-    ['a whole URL with an address', 'HTTP://a:b@[::1]:8080/a%20b', '/a b'],
+    ['a whole URL with an address', 'http://a:b@[::1]:8080/a%20b', '/a b'],
     ['a name', 'Checkout', 'checkout'],
     ['a name that looks like a path later on', 'Grpc.Orders/Get//x?y%20', 'grpc.orders/get//x?y%20'],
     ['everything, as OPTIONS has it', '*', '*'],
@@ -108,6 +108,7 @@ describe('readPath', () => {
     ['no host, or one after more slashes', 'http:///h/a', ['/h/a', '/a']],
     ['a port that is no number', 'http://u@h:8x/a', ['/a', '/:8x/a']],
     ['a slash in the query of a URL without a path', 'http://h?x/a', ['/', '/a']],
+    ['a whole URL with its scheme in capitals', 'HTTP://h/a', ['/a', '/ttp:/h/a', '/ttp://h/a']],
     ['a whole URL of another scheme', 'wss://h/a', ['/a', '/ss:/h/a', '/ss://h/a']],
   ])('has several readings where servers differ: %s', (_title, resource, readings) => {
     expect([...readPath(resource)].sort()).toEqual([...readings].sort())

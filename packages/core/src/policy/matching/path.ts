@@ -59,7 +59,7 @@ const URL_BEGIN = /^[a-z][a-z0-9+.-]*:\/\//i
 
 /** The part of a URL before its path, when all servers see it end in the same place. */
 const PLAIN_URL_BEGIN =
-  /^https?:\/\/(?:[a-z0-9._~:-]*@)?(?:[a-z0-9._~-]+|\[[0-9a-f:.]+\])(?::[0-9]*)?(?=\/|$|[?#][^/]*$)/i
+  /^https?:\/\/(?:[a-zA-Z0-9._~:-]*@)?(?:[a-zA-Z0-9._~-]+|\[[0-9a-fA-F:.]+\])(?::[0-9]*)?(?=\/|$|[?#][^/]*$)/
 
 /** That part in other URLs, as servers take it. */
 const URL_BEGINS = [
@@ -73,12 +73,13 @@ const URL_BEGINS = [
   /^[^:]*:\/\/[^/]*/,
 ]
 
-const HTTP_BEGIN = /^https?:/i
+const HTTP_BEGIN = /^https?:/
 
 function pathsOfUrl(url: string): ReadonlySet<string> {
   const paths = new Set(URL_BEGINS.map((begin) => asPath(url.replace(begin, ''))))
   paths.add(pathAfterPort(url))
-  // Some know no other schemes: all of it is a path to them, and its first character is taken for the slash.
+  // Some, such as Fastify 4, know no other schemes, and these in lower case only: all of it is a path to them, and its
+  // first character is taken for the slash.
   if (!HTTP_BEGIN.test(url)) paths.add(`/${url.slice(1)}`)
   return paths
 }

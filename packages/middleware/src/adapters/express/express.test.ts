@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import type { MiddlewareHarness, SuiteAnswer } from '@sluice/testing'
 import { middlewareSuite, SUITE_PATHS } from '@sluice/testing'
-import type { ErrorRequestHandler, Request, Response } from 'express'
+import type { ErrorRequestHandler, NextFunction, Request, Response } from 'express'
 import express from 'express'
 import { expect, it, onTestFinished } from 'vitest'
 import { rateLimit, rateLimitOf } from './express.ts'
@@ -26,8 +26,10 @@ const harness: MiddlewareHarness = {
     const made = limiters.map((options, index) => rateLimit({ ...options, ...(index === 0 ? own : undefined) }))
     const app = express()
     for (const limiter of made) app.use(limiter)
-    app.all([...SUITE_PATHS], async (request: Request, response: Response) => {
-      send(response, await handle({ path: request.path, decision: rateLimitOf(request) }))
+    // Express 4 does not see the promise of a handler.
+    app.all([...SUITE_PATHS], (request: Request, response: Response, next: NextFunction) => {
+      const answer = Promise.resolve(handle({ path: request.path, decision: rateLimitOf(request) }))
+      answer.then((given) => send(response, given)).catch(next)
     })
     app.use(answerError)
     const server = app.listen(0, '127.0.0.1')

@@ -132,13 +132,25 @@ function addressOf(c: Context): string | undefined {
 /** Pattern of the handler: the first match that does not take `next`, or the last one for a single method. */
 function routeOf(c: Context): string | undefined {
   const routes = c.req.matchedRoutes
-  const route = routes.find(({ handler }) => isFinal(handler)) ?? routes.findLast(({ method }) => method !== 'ALL')
+  const route =
+    routes.find(({ handler }) => isFinal(handler as unknown as Handler)) ??
+    routes.findLast(({ method }) => method !== 'ALL')
   return route?.path
 }
 
-/** Handlers of nested apps are wrapped; this property holds the original. */
-function isFinal(handler: { readonly length: number; readonly __COMPOSED_HANDLER?: typeof handler }): boolean {
-  return handler.__COMPOSED_HANDLER === undefined ? handler.length < 2 : isFinal(handler.__COMPOSED_HANDLER)
+/** A handler of Hono. Those of nested apps are wrapped, and the wrapper has the original as a property. */
+interface Handler {
+  readonly length: number
+  readonly __COMPOSED_HANDLER?: Handler
+  /** The property of the first versions of Hono 4. */
+  readonly [composed: symbol]: Handler | undefined
+}
+
+function isFinal(handler: Handler): boolean {
+  if (handler.length < 2) return true
+  const symbol = Object.getOwnPropertySymbols(handler).find(({ description }) => description === 'composedHandler')
+  const original = symbol === undefined ? handler.__COMPOSED_HANDLER : handler[symbol]
+  return original !== undefined && isFinal(original)
 }
 
 function deny<E extends Env>(c: Context<E>, { status, headers, body }: Denial): Response {
