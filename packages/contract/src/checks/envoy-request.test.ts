@@ -15,7 +15,7 @@ describe('a request of the Envoy protocol', () => {
     const entries = [{ key: 'user' }, ENTRY]
     const descriptors = [
       { entries, limit, hits_addend: '0' },
-      { entries, limit: { unit: 'DAY' }, hitsAddend: 7 },
+      { entries, limit: { unit: 'DAY' }, hitsAddend: 7, is_negative_hits: true },
     ]
     expect(parseEnvoyRequest({ domain: 'shop', descriptors, hits_addend: 4_294_967_295 })).toEqual({
       ok: true,
@@ -27,7 +27,12 @@ describe('a request of the Envoy protocol', () => {
             limit: { requestsPerUnit: 10, unit: 'minute' },
             hitsAddend: 0,
           },
-          { entries: [{ key: 'user', value: '' }, ENTRY], limit: { requestsPerUnit: 0, unit: 'day' }, hitsAddend: 7 },
+          {
+            entries: [{ key: 'user', value: '' }, ENTRY],
+            limit: { requestsPerUnit: 0, unit: 'day' },
+            hitsAddend: 7,
+            isNegativeHits: true,
+          },
         ],
         hitsAddend: 4_294_967_295,
       },
@@ -66,16 +71,21 @@ describe('a request of the Envoy protocol', () => {
 
   it('has each field under one of its names', () => {
     const limit = { unit: 'DAY', requestsPerUnit: 1, requests_per_unit: 1 }
-    const descriptors = [{ entries: [ENTRY], limit, hitsAddend: 1, hits_addend: 1 }]
+    const descriptors = [
+      { entries: [ENTRY], limit, hitsAddend: 1, hits_addend: 1, isNegativeHits: true, is_negative_hits: true },
+    ]
     expect(parseEnvoyRequest({ domain: 'shop', descriptors, hitsAddend: 1, hits_addend: 1 })).toEqual({
       ok: false,
-      problems: ['/hits_addend', '/descriptors/0/hits_addend', '/descriptors/0/limit/requests_per_unit'].map(
-        (path) => ({
-          path,
-          received: expect.stringMatching(/^it beside "/),
-          expected: 'one of them: they are one field',
-        }),
-      ),
+      problems: [
+        '/hits_addend',
+        '/descriptors/0/hits_addend',
+        '/descriptors/0/is_negative_hits',
+        '/descriptors/0/limit/requests_per_unit',
+      ].map((path) => ({
+        path,
+        received: expect.stringMatching(/^it beside "/),
+        expected: 'one of them: they are one field',
+      })),
       unlisted: 0,
     })
   })

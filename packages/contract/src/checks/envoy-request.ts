@@ -10,7 +10,7 @@ import {
 } from '../schema/body-parser.ts'
 import type { Infer, ValueOf } from '../schema/json-schema.ts'
 import { requestSchema } from '../schema/json-schema.ts'
-import { bodyOf, listOf, words } from '../schema/value-schemas.ts'
+import { bodyOf, flag, listOf, words } from '../schema/value-schemas.ts'
 
 /**
  * The path of the Envoy rate limit protocol as JSON, with `POST`, as in envoyproxy/ratelimit.
@@ -37,6 +37,7 @@ export interface ValidEnvoyDescriptor {
   readonly entries: readonly Required<EnvoyEntry>[]
   readonly limit?: { readonly unit: Lowercase<EnvoyUnit>; readonly requestsPerUnit: number }
   readonly hitsAddend?: number
+  readonly isNegativeHits?: boolean
 }
 
 /** A request that was found valid: numbers are numbers, and each name has one form. The engine takes it as it is. */
@@ -98,6 +99,8 @@ const ENVOY_DESCRIPTOR = requestSchema('EnvoyDescriptor', {
     limit: bodyOf<EnvoyLimit>(ENVOY_LIMIT, 'A limit that holds instead of the one that a rule has.'),
     hitsAddend: envoyCount("Hits of this descriptor, instead of the request's; 0 asks only."),
     ...HITS,
+    isNegativeHits: flag('Gives the hits back instead of taking them; the status is OK. Default: false.'),
+    is_negative_hits: flag(`isNegativeHits ${OTHER_NAME}`),
   },
 })
 export interface EnvoyDescriptor extends Infer<typeof ENVOY_DESCRIPTOR> {}
@@ -204,20 +207,23 @@ function doubledField(request: EnvoyRequest): InvalidBody | undefined {
   look(request, HITS_NAMES, '')
   for (const [index, descriptor] of request.descriptors.entries()) {
     look(descriptor, HITS_NAMES, `/descriptors/${index}`)
+    look(descriptor, NEGATIVE_NAMES, `/descriptors/${index}`)
     look(descriptor.limit, LIMIT_NAMES, `/descriptors/${index}/limit`)
   }
   return problems.length === 0 ? undefined : { ok: false, problems, unlisted: 0 }
 }
 
 const HITS_NAMES = ['hitsAddend', 'hits_addend'] as const
+const NEGATIVE_NAMES = ['isNegativeHits', 'is_negative_hits'] as const
 const LIMIT_NAMES = ['requestsPerUnit', 'requests_per_unit'] as const
 
 function validDescriptor(descriptor: EnvoyDescriptor): ValidEnvoyDescriptor {
-  const { entries, limit } = descriptor
+  const { entries, limit, is_negative_hits, isNegativeHits = is_negative_hits } = descriptor
   return {
     entries: entries.map(({ key, value = '' }) => ({ key, value })),
     ...(limit === undefined ? {} : { limit: validLimit(limit) }),
     ...hitsOf(descriptor),
+    ...(isNegativeHits === undefined ? {} : { isNegativeHits }),
   }
 }
 

@@ -102,6 +102,40 @@ describe.each<Mode>(['sync', 'async'])('a request by descriptors, on a store tha
     })
   })
 
+  it('gives units back, not below nothing used, and says that there is room', async () => {
+    const { decide, remaining } = scene(user, { key: 'quiet', shadow: true, limit: perMinute(2) })
+    const back = (text: string, more: object = {}): RequestDescriptor => of(text, { isNegativeHits: true, ...more })
+    await decide([of('user=u1', { hitsAddend: 3 }), of('quiet', { hitsAddend: 2 })])
+    expect(codes(await decide([of('user=u1')]))).toEqual(['over', 'over'])
+    const given = await decide([back('user=u1', { hitsAddend: 2 }), back('quiet')])
+    expect(codes(given)).toEqual(['ok', 'ok', 'ok'])
+    expect(given.statuses.map((status) => status.remaining)).toEqual([2, 1])
+    expect((await decide([back('user=u1')], { hitsAddend: 100 })).statuses[0]?.remaining).toBe(3)
+    expect(await remaining('user=u1', 'quiet')).toEqual([3, 1])
+    // Nothing to give back: no rule, no units, no use.
+    expect(codes(await decide([back('nobody=x'), back('user=u2'), back('user=u1', { hitsAddend: 0 })]))).toEqual(
+      Array(4).fill('ok'),
+    )
+    expect(await remaining('user=u2')).toEqual([3])
+  })
+
+  it('gives units back whatever is decided about the others', async () => {
+    const { decide, remaining } = scene(user, { key: 'ip', limit: perMinute(1) })
+    await decide([of('user=u1', { hitsAddend: 3 }), of('ip=i1')])
+    const mixed = await decide([of('user=u1', { isNegativeHits: true }), of('ip=i1')])
+    expect(codes(mixed)).toEqual(['over', 'ok', 'over'])
+    expect(await remaining('user=u1', 'ip=i1')).toEqual([1, 0])
+  })
+
+  it('is not saved from a denial for quotas by one that gives back', async () => {
+    const { decide } = scene(
+      { key: 'a', quota: true, limit: perMinute(1) },
+      { key: 'b', quota: true, limit: perMinute(1) },
+    )
+    await decide([of('a'), of('b')])
+    expect(codes(await decide([of('a'), of('b', { isNegativeHits: true })]))).toEqual(['over', 'over', 'ok'])
+  })
+
   it.each<[DescriptorUnit, number]>([
     ['second', 1],
     ['minute', 60],

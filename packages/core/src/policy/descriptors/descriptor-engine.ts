@@ -1,10 +1,12 @@
+import { LATEST } from '../../algorithms/algorithm.ts'
 import { SluiceError } from '../../errors.ts'
+import { settle } from '../../limiter/release-listeners.ts'
 import { deliver } from '../../limiter/rule-limiter.ts'
 import { checkOptionNames, type OptionTaker } from '../../options/known-options.ts'
-import type { Answer, Mode, Store } from '../../store/store.ts'
+import type { Answer, Mode, Settlement, Store } from '../../store/store.ts'
 import type { DescriptorBatch } from './descriptor-batch.ts'
 import type { DescriptorDecision } from './descriptor-decision.ts'
-import { type DescriptorCharge, DescriptorPlan } from './descriptor-plan.ts'
+import { type DescriptorCharge, DescriptorPlan, type DescriptorRefund } from './descriptor-plan.ts'
 import { checkDescriptorRequest, type DescriptorRequest } from './descriptor-request.ts'
 import type { DescriptorTree } from './descriptor-tree.ts'
 
@@ -33,6 +35,7 @@ export interface DescriptorOptions {
  * - It is denied when any limit that is neither in shadow nor in quota mode is over, or when every one in quota mode
  *   is.
  * - Descriptors that count under one key add up. A descriptor with 0 units only asks, and is over when nothing is left.
+ * - What descriptors with `isNegativeHits` give back is given back first, each counter on its own.
  * - An unknown domain, and a descriptor that nothing was found for, limit nothing.
  *
  * `SLUICE_INVALID_OPTION` when the domain is empty or there are no descriptors; rejects as the store does when the
@@ -69,6 +72,7 @@ function chargeOf(options: DescriptorOptions | undefined): DescriptorCharge {
 }
 
 function decideNow(store: Store<'sync'>, plan: DescriptorPlan): DescriptorDecision {
+  for (const refund of plan.refunds() ?? []) giveUnits(store, refund)
   for (const { batch } of plan.questions) store.decide(batch)
   plan.judge()
   if (plan.owesUnits) {
@@ -81,6 +85,8 @@ function decideNow(store: Store<'sync'>, plan: DescriptorPlan): DescriptorDecisi
 
 async function decideLater(store: Store<'async'>, plan: DescriptorPlan): Promise<DescriptorDecision> {
   const { questions } = plan
+  const refunds = plan.refunds()
+  if (refunds !== undefined) await Promise.all(refunds.map((refund) => giveUnits(store, refund)))
   if (questions.length === 1 && !questions[0]!.isShadow) await store.decide(questions[0]!.batch)
   else await askAll(store, questions)
   plan.judge()
@@ -109,6 +115,12 @@ async function askAll(store: Store<'async'>, questions: readonly DescriptorBatch
 async function giveBack(store: Store<'async'>, questions: readonly DescriptorBatch[]): Promise<void> {
   const charged = questions.filter(({ isCharged }) => isCharged)
   await Promise.allSettled(charged.map((question) => store.settle(question.giveBack(), nothingOf(question))))
+}
+
+/** Gives back what was used last. The store never gives back more than was used. */
+function giveUnits<M extends Mode>(store: Store<M>, { limit, key, units }: DescriptorRefund): Answer<M, Settlement> {
+  const charges = [{ limit, key, at: LATEST, cost: units, mark: 0 }]
+  return settle(store, { holder: 0, held: false, leaseMicros: 0, charges }, [0])
 }
 
 function nothingOf({ batch }: DescriptorBatch): readonly number[] {

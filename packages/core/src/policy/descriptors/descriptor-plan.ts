@@ -1,4 +1,5 @@
 import { isLess, type Remaining } from '../../limiter/decision.ts'
+import type { Limit } from '../../rule/limit.ts'
 import type { Failure } from '../../store/store.ts'
 import { DescriptorBatch } from './descriptor-batch.ts'
 import type { DescriptorCode, DescriptorDecision, DescriptorStatus } from './descriptor-decision.ts'
@@ -18,19 +19,27 @@ class AskedDescriptor implements DescriptorStatus {
   readonly rule: DescriptorRule | undefined
   readonly #key: string
   readonly #units: number
+  readonly #isRefund: boolean
   #question: DescriptorBatch | undefined = undefined
   #index = 0
 
-  constructor(match: DescriptorMatch, units: number) {
+  constructor(match: DescriptorMatch, units: number, isRefund: boolean) {
     this.matched = match.kind
     this.rule = match.rule
     this.remaining = match.kind === 'unlimited' ? LARGEST_PER_UNIT : 0
     this.#key = match.key
     this.#units = units
+    this.#isRefund = isRefund
   }
 
   get isQuota(): boolean {
-    return this.rule?.quota === true && this.matched !== 'replaced'
+    return this.rule?.quota === true && this.matched !== 'replaced' && !this.#isRefund
+  }
+
+  /** What to give back before anything is asked; undefined when it takes units. */
+  get refund(): DescriptorRefund | undefined {
+    if (!this.#isRefund || this.matched !== 'limit' || this.#units === 0) return undefined
+    return { limit: this.rule!.limit!, key: this.#key, units: this.#units }
   }
 
   /** Whether its limit alone decides on the request. */
@@ -40,7 +49,7 @@ class AskedDescriptor implements DescriptorStatus {
 
   askIn(question: DescriptorBatch): void {
     this.#question = question
-    this.#index = question.add(this.rule!.limit!, this.#key, this.#units)
+    this.#index = question.add(this.rule!.limit!, this.#key, this.#isRefund ? 0 : this.#units)
   }
 
   /** Whether a question is about its counter. */
@@ -49,7 +58,7 @@ class AskedDescriptor implements DescriptorStatus {
   }
 
   judge(): void {
-    if (this.#question !== undefined) this.isOver = this.#question.isOver(this.#index)
+    if (this.#question !== undefined && !this.#isRefund) this.isOver = this.#question.isOver(this.#index)
   }
 
   /** Writes down how it stands, once it is known whether the request is let through. */
@@ -61,6 +70,13 @@ class AskedDescriptor implements DescriptorStatus {
     this.resetAfterSeconds = question.resetAfterSeconds(this.#index)
     if (this.isOver && (this.isEnforced || (isDeniedForQuotas && !this.rule!.shadow))) this.code = 'over'
   }
+}
+
+/** Units of a counter to give back. */
+export interface DescriptorRefund {
+  readonly limit: Limit
+  readonly key: string
+  readonly units: number
 }
 
 /** How the units of a request are taken. */
@@ -80,10 +96,23 @@ export class DescriptorPlan {
     const units = Math.max(1, request.hitsAddend ?? 1)
     for (let index = 0; index < descriptors.length; index++) {
       const descriptor = descriptors[index]!
-      this.#asked.push(new AskedDescriptor(matchOf(tree, domain, descriptor), descriptor.hitsAddend ?? units))
+      const { hitsAddend = units, isNegativeHits = false } = descriptor
+      this.#asked.push(new AskedDescriptor(matchOf(tree, domain, descriptor), hitsAddend, isNegativeHits))
     }
     this.#dropReplaced()
     for (let index = 0; index < this.#asked.length; index++) this.#place(this.#asked[index]!)
+  }
+
+  /** What to give back before the questions are asked; undefined when there is nothing. */
+  refunds(): readonly DescriptorRefund[] | undefined {
+    let refunds: DescriptorRefund[] | undefined
+    for (let index = 0; index < this.#asked.length; index++) {
+      const { refund } = this.#asked[index]!
+      if (refund === undefined) continue
+      refunds ??= []
+      refunds.push(refund)
+    }
+    return refunds
   }
 
   /** Reads the answers. What was charged for a request that is denied must then be given back, see `owesUnits`. */

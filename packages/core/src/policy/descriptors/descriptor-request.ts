@@ -10,6 +10,11 @@ export interface RequestDescriptor {
   readonly limit?: RequestsPerUnit
   /** Units this descriptor takes, instead of the request's; 0 asks only. */
   readonly hitsAddend?: number
+  /**
+   * Gives the units back instead of taking them, down to nothing used. Its status is `ok`. Default: false. What is given
+   * back stands, whatever is decided about the other descriptors.
+   */
+  readonly isNegativeHits?: boolean
 }
 
 /** A request as the Envoy rate limit protocol has it. */
