@@ -9,6 +9,19 @@ export interface AlertMark {
   readonly note?: string
 }
 
+/** Who changes an alert. */
+export interface AlertActor {
+  /** Name of the API key. */
+  readonly by: string
+  readonly note?: string | undefined
+}
+
+/** A silence to set. */
+export interface SilenceOrder extends AlertActor {
+  /** From now, in milliseconds; 0 ends the silence. */
+  readonly durationMs: number
+}
+
 /** Suppresses the notices of a rule. */
 export interface Silence extends AlertMark {
   /** End of the silence. */
