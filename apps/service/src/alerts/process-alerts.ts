@@ -15,10 +15,10 @@ import { BlockExport } from './block-export.ts'
 import type { ClusterAlertsParts } from './cluster-alerts.ts'
 import { ClusterAlerts } from './cluster-alerts.ts'
 import { sharedDocument } from './cluster-state.ts'
-import { deliveryFileStore, StateFile } from './state-file.ts'
+import { StateFile } from './state-file.ts'
 import type { WebhookDelivery } from './webhook.ts'
 import { webhooksOf } from './webhook.ts'
-import type { RedeliverOutcome, WebhookChannelParts, WebhookMessage } from './webhook-channel.ts'
+import type { RedeliverOutcome, WebhookChannelParts } from './webhook-channel.ts'
 import { WebhookChannel } from './webhook-channel.ts'
 
 /** Messages about alerts, to the main thread. Payloads and replies are plain data. */
@@ -77,7 +77,7 @@ export async function openAlerts(parts: AlertParts): Promise<ProcessAlerts> {
   const channel = await WebhookChannel.open({
     webhooks: webhooksOf(parts.webhooks, parts.delivery),
     ...{ nowMs, sleep, random, log, tracing },
-    store: deliveryFileStore<WebhookMessage>(file),
+    store: file.part('deliveries'),
   })
   // A queue of their own: an attack causes many blocks, and alerts must not wait behind them. Lost on restart.
   const blockChannel = await WebhookChannel.open({
