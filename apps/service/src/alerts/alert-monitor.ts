@@ -11,10 +11,19 @@ import type {
   SilenceOrder,
   Watch,
 } from './alert-record.ts'
-import { dueNotice, isSilent, nextWatch, noticeId, noticeText, shownAlert, withTold } from './alert-record.ts'
+import {
+  dueNotice,
+  isSilent,
+  nextWatch,
+  noticeId,
+  noticeText,
+  shownAlert,
+  summaryOf,
+  withTold,
+} from './alert-record.ts'
 import type { AlertRule, AlertRuleName } from './alert-rule.ts'
 import type { SignalSnapshot } from './alert-signals.ts'
-import { readingOf, summaryOf } from './alert-signals.ts'
+import { readingOf } from './alert-signals.ts'
 import type { StatePart } from './state-file.ts'
 import type { WebhookChannel } from './webhook-channel.ts'
 
