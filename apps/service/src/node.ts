@@ -3,7 +3,6 @@ import type { StartupPart } from '@sluice/runtime'
 import { MetricRegistry, StartupGraph } from '@sluice/runtime'
 import { alertRules } from './alerts/alert-rule.ts'
 import { threadSignals } from './alerts/alert-signals.ts'
-import { remoteAlerts } from './alerts/alerts.ts'
 import { blockAnnouncer } from './alerts/block-export.ts'
 import { Authenticator } from './auth/authenticator.ts'
 import type { DataFolder } from './config/data-folder.ts'
@@ -167,7 +166,7 @@ function handlersOf(
     ...checkHandlers(context),
     ...adminHandlers(context, options),
     ...observabilityHandlers(context, { rollups: database.rollups, keys }),
-    ...alertHandlers(remoteAlerts(context.threads), new AuditNotes({ config: database, log: context.log })),
+    ...alertHandlers(context.threads, new AuditNotes({ config: database, log: context.log })),
   }
 }
 

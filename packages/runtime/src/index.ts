@@ -1,10 +1,12 @@
 export {
+  type DeadLetter,
   type DeliveryAttempt,
   type DeliveryCounts,
   type DeliveryEvent,
   DeliveryQueue,
+  type DeliveryRecord,
+  type DeliveryStore,
 } from './delivery/delivery-queue.ts'
-export type { DeadLetter, DeliveryChanges, DeliveryRecord, DeliveryStore } from './delivery/delivery-store.ts'
 export { HashRing, type HashRingOptions, type HashRingServer } from './hash-ring.ts'
 export { keyDigest } from './key-digest.ts'
 export type { LineStream } from './log/line-writer.ts'

@@ -1,12 +1,29 @@
 import type { Alert } from '@sluice/contract'
 import type { Logger, NowMs } from '@sluice/runtime'
 import { errorFields } from '../observability/error-fields.ts'
-import type { AlertMark, AlertNotice, AlertRecord, AlertState, Silence, Watch } from './alert-record.ts'
-import { dueNotice, isSilent, nextWatch, noticeId, noticeText, shownAlert, withTold } from './alert-record.ts'
+import type {
+  AlertActor,
+  AlertMark,
+  AlertNotice,
+  AlertRecord,
+  AlertState,
+  Silence,
+  SilenceOrder,
+  Watch,
+} from './alert-record.ts'
+import {
+  dueNotice,
+  isSilent,
+  nextWatch,
+  noticeId,
+  noticeText,
+  shownAlert,
+  summaryOf,
+  withTold,
+} from './alert-record.ts'
 import type { AlertRule, AlertRuleName } from './alert-rule.ts'
 import type { SignalSnapshot } from './alert-signals.ts'
-import { readingOf, summaryOf } from './alert-signals.ts'
-import type { AlertActor, SilenceOrder } from './alerts.ts'
+import { readingOf } from './alert-signals.ts'
 import type { StatePart } from './state-file.ts'
 import type { WebhookChannel } from './webhook-channel.ts'
 

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { summaryOf } from './alert-record.ts'
 import type { AlertRule, AlertRuleName } from './alert-rule.ts'
 import { alertRules } from './alert-rule.ts'
 import type { SignalSnapshot } from './alert-signals.ts'
-import { mergeSignals, readingOf, SignalRecorder, summaryOf } from './alert-signals.ts'
+import { mergeSignals, readingOf, SignalRecorder } from './alert-signals.ts'
 import { START_MS } from './alerts.test.support.ts'
 
 const NOTHING = mergeSignals([])

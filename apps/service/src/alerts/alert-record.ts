@@ -9,6 +9,19 @@ export interface AlertMark {
   readonly note?: string
 }
 
+/** Who changes an alert. */
+export interface AlertActor {
+  /** Name of the API key. */
+  readonly by: string
+  readonly note?: string | undefined
+}
+
+/** A silence to set. */
+export interface SilenceOrder extends AlertActor {
+  /** From now, in milliseconds; 0 ends the silence. */
+  readonly durationMs: number
+}
+
 /** Suppresses the notices of a rule. */
 export interface Silence extends AlertMark {
   /** End of the silence. */
@@ -35,6 +48,32 @@ export interface AlertRecord extends Pick<AlertRule, 'threshold' | 'unit'> {
   readonly told?: { readonly state: 'firing' | 'resolved'; readonly at: number }
   /** Number of reminders. */
   readonly reminders: number
+}
+
+const MS_PER_SECOND = 1000
+
+/** Description of an alert whose value is above the threshold. */
+export function summaryOf({ name, threshold, windowMs }: AlertRule, value: number): string {
+  const window = `${windowMs / MS_PER_SECOND} seconds`
+  switch (name) {
+    case 'store-latency':
+      return `the p99 of store calls in the last ${window} is ${short(value)} ms, above ${short(threshold)} ms`
+    case 'denial-rate':
+      return `${percent(value)} of checks in the last ${window} were denied, above ${percent(threshold)}`
+    case 'store-errors':
+      return `${percent(value)} of store calls in the last ${window} failed, above ${percent(threshold)}`
+    case 'config-lag':
+      return `the active rules have been out of date for ${short(value)} seconds, above ${short(threshold)} seconds`
+  }
+}
+
+function percent(share: number): string {
+  return `${short(share * 100)} %`
+}
+
+/** Four significant digits. */
+function short(value: number): string {
+  return String(Number(value.toPrecision(4)))
 }
 
 /** An alert as the API shows it, with the silence of its rule if that is active. */

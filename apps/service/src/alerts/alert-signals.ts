@@ -163,27 +163,3 @@ export function readingOf({ name, threshold, leastSamples }: AlertRule, signals:
 function shareOf({ hits, total }: RatioCounts, leastSamples: number): number | undefined {
   return total < leastSamples || total === 0 ? undefined : hits / total
 }
-
-/** Description of an alert whose value is above the threshold. */
-export function summaryOf({ name, threshold, windowMs }: AlertRule, value: number): string {
-  const window = `${windowMs / MS_PER_SECOND} seconds`
-  switch (name) {
-    case 'store-latency':
-      return `the p99 of store calls in the last ${window} is ${short(value)} ms, above ${short(threshold)} ms`
-    case 'denial-rate':
-      return `${percent(value)} of checks in the last ${window} were denied, above ${percent(threshold)}`
-    case 'store-errors':
-      return `${percent(value)} of store calls in the last ${window} failed, above ${percent(threshold)}`
-    case 'config-lag':
-      return `the active rules have been out of date for ${short(value)} seconds, above ${short(threshold)} seconds`
-  }
-}
-
-function percent(share: number): string {
-  return `${short(share * 100)} %`
-}
-
-/** Four significant digits. */
-function short(value: number): string {
-  return String(Number(value.toPrecision(4)))
-}

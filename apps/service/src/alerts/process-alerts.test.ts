@@ -10,7 +10,6 @@ import { alertRules } from './alert-rule.ts'
 import type { SignalRecorder, SignalSnapshot } from './alert-signals.ts'
 import { threadSignals } from './alert-signals.ts'
 import { PLAIN_DELIVERY, Receiver, START_MS, status, TestLog, TestTime } from './alerts.test.support.ts'
-import { remoteAlerts } from './alerts.ts'
 import type { AlertParts, ProcessAlerts } from './process-alerts.ts'
 import { openAlerts } from './process-alerts.ts'
 
@@ -221,13 +220,15 @@ describe('several threads', () => {
     const running = await start(['http://127.0.0.1:9/'])
     failCalls(running, 10)
     await running.time.advance(1000)
-    const remote = remoteAlerts(running.threads)
-    expect(await remote.acknowledge('a1', { by: 'ada', note: 'n' })).toMatchObject({ acknowledgedBy: 'ada' })
-    expect(await remote.silence('a1', { by: 'bob', durationMs: 5 })).toMatchObject({ silencedBy: 'bob' })
-    expect(await remote.list()).toEqual(await running.alerts.list())
-    expect(await remote.list()).toMatchObject([{ id: 'a1', acknowledgedNote: 'n' }])
-    expect(await remote.acknowledge('other', { by: 'ada' })).toBeUndefined()
-    expect(await remote.deadLetters()).toEqual([])
-    expect(await remote.redeliver('other')).toBe('unknown')
+    const { threads } = running
+    const acknowledged = await threads.callMain('alerts.acknowledge', 'a1', { by: 'ada', note: 'n' })
+    expect(acknowledged).toMatchObject({ acknowledgedBy: 'ada' })
+    const silenced = await threads.callMain('alerts.silence', 'a1', { by: 'bob', durationMs: 5 })
+    expect(silenced).toMatchObject({ silencedBy: 'bob' })
+    expect(await threads.callMain('alerts.list')).toEqual(running.alerts.list())
+    expect(await threads.callMain('alerts.list')).toMatchObject([{ id: 'a1', acknowledgedNote: 'n' }])
+    expect(await threads.callMain('alerts.acknowledge', 'other', { by: 'ada' })).toBeUndefined()
+    expect(await threads.callMain('alerts.deadLetters')).toEqual([])
+    expect(await threads.callMain('alerts.redeliver', 'other')).toBe('unknown')
   })
 })

@@ -5,22 +5,35 @@ import { errorFields } from '../observability/error-fields.ts'
 import type { WebhookCounts } from '../observability/metrics/process-metrics.ts'
 import type { MainThread } from '../threads/message-bus.ts'
 import { AlertMonitor } from './alert-monitor.ts'
+import type { AlertActor, SilenceOrder } from './alert-record.ts'
 import type { AlertRule, Coordinator, SharedParts } from './alert-rule.ts'
 import { rulesThrough } from './alert-rule.ts'
 import type { SignalMessages } from './alert-signals.ts'
 import { mergeSignals } from './alert-signals.ts'
-import type { AlertActor, AlertMessages, Alerts, RedeliverOutcome, SilenceOrder } from './alerts.ts'
-import { shareAlerts } from './alerts.ts'
 import type { BlockMessages } from './block-export.ts'
 import { BlockExport } from './block-export.ts'
 import type { ClusterAlertsParts } from './cluster-alerts.ts'
 import { ClusterAlerts } from './cluster-alerts.ts'
 import { sharedDocument } from './cluster-state.ts'
-import { deliveryFileStore, StateFile } from './state-file.ts'
+import { StateFile } from './state-file.ts'
 import type { WebhookDelivery } from './webhook.ts'
 import { webhooksOf } from './webhook.ts'
-import type { WebhookChannelParts, WebhookMessage } from './webhook-channel.ts'
+import type { RedeliverOutcome, WebhookChannelParts } from './webhook-channel.ts'
 import { WebhookChannel } from './webhook-channel.ts'
+
+/** Messages about alerts, to the main thread. Payloads and replies are plain data. */
+export interface AlertMessages {
+  /** Firing alerts first, then resolved ones; newest first. */
+  'alerts.list': () => readonly Alert[]
+  /** Acknowledges an alert; replaces an earlier acknowledgement. Undefined if there is no such alert. */
+  'alerts.acknowledge': (id: string, actor: AlertActor) => Alert | undefined
+  /** Silences the rule of an alert, including later alerts of it. Undefined if there is no such alert. */
+  'alerts.silence': (id: string, order: SilenceOrder) => Alert | undefined
+  /** Webhook messages that could not be delivered, newest first. */
+  'alerts.deadLetters': () => readonly DeadLetter[]
+  /** Queues a dead letter again. */
+  'alerts.redeliver': (id: string) => RedeliverOutcome
+}
 
 /** What {@link openAlerts} needs. */
 export interface AlertParts {
@@ -64,7 +77,7 @@ export async function openAlerts(parts: AlertParts): Promise<ProcessAlerts> {
   const channel = await WebhookChannel.open({
     webhooks: webhooksOf(parts.webhooks, parts.delivery),
     ...{ nowMs, sleep, random, log, tracing },
-    store: deliveryFileStore<WebhookMessage>(file),
+    store: file.part('deliveries'),
   })
   // A queue of their own: an attack causes many blocks, and alerts must not wait behind them. Lost on restart.
   const blockChannel = await WebhookChannel.open({
@@ -83,7 +96,11 @@ export async function openAlerts(parts: AlertParts): Promise<ProcessAlerts> {
   })
   const clusters = await openClusters(parts, file, common)
   const alerts = new ProcessAlerts({ monitor, clusters, channel, blocks, blockChannel, sleep, log, threads })
-  shareAlerts(threads, alerts)
+  threads.handleInMain('alerts.list', () => alerts.list())
+  threads.handleInMain('alerts.acknowledge', (id, actor) => alerts.acknowledge(id, actor))
+  threads.handleInMain('alerts.silence', (id, order) => alerts.silence(id, order))
+  threads.handleInMain('alerts.deadLetters', () => alerts.deadLetters())
+  threads.handleInMain('alerts.redeliver', (id) => alerts.redeliver(id))
   return alerts
 }
 
@@ -130,7 +147,7 @@ interface ProcessAlertsParts extends Pick<AlertParts, 'sleep' | 'log'> {
 /**
  * The alerts of this process: those of the node and those of its cluster. Evaluates them once a second until `close`.
  */
-export class ProcessAlerts implements Alerts {
+export class ProcessAlerts {
   readonly #parts: ProcessAlertsParts
   readonly #closing = new AbortController()
   readonly #running: Promise<void>

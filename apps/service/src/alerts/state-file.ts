@@ -1,8 +1,9 @@
 import { readFile, rename } from 'node:fs/promises'
-import type { DeliveryRecord, DeliveryStore } from '@sluice/runtime'
+import type { DeliveryRecord } from '@sluice/runtime'
 import { replaceFile } from '@sluice/runtime'
 import type { AlertState } from './alert-record.ts'
 import type { ClusterState } from './cluster-state.ts'
+import type { WebhookMessage } from './webhook-channel.ts'
 
 const FORMAT = 'sluice-alerts'
 const FORMAT_VERSION = 1
@@ -17,7 +18,7 @@ interface FileParts {
   /** Id of this node. */
   readonly node: string
   /** Webhook messages that are not delivered. */
-  readonly deliveries: readonly DeliveryRecord<unknown>[]
+  readonly deliveries: readonly DeliveryRecord<WebhookMessage>[]
 }
 
 /** One part of a {@link StateFile}. */
@@ -95,23 +96,5 @@ function partsIn(text: string): Partial<FileParts> | undefined {
     return isOurs ? parts : undefined
   } catch {
     return undefined
-  }
-}
-
-/** Keeps pending deliveries in `file`. Every save writes all of them: there are never many. */
-export function deliveryFileStore<T>(file: StateFile): DeliveryStore<T> {
-  const part = file.part('deliveries')
-  // Only this function writes the part.
-  const kept = (part.load() ?? []) as readonly DeliveryRecord<T>[]
-  let records = new Map(kept.map((record) => [record.idempotencyKey, record]))
-  return {
-    load: () => Promise.resolve([...records.values()]),
-    async save({ put, removed }) {
-      const changed = new Map(records)
-      for (const record of put) changed.set(record.idempotencyKey, record)
-      for (const key of removed) changed.delete(key)
-      await part.save([...changed.values()])
-      records = changed
-    },
   }
 }

@@ -1,4 +1,4 @@
-import type { DeliveryChanges, DeliveryRecord, DeliveryStore } from '@sluice/runtime'
+import type { DeliveryRecord, DeliveryStore } from '@sluice/runtime'
 import { freePort } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AlertNotice } from './alert-record.ts'
@@ -34,13 +34,12 @@ const TIMEOUT_MS = 10_000
 const WAITS_MS = [2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000, 256_000, 300_000]
 
 class TestDeliveryStore implements DeliveryStore<WebhookMessage> {
-  readonly records = new Map<string, DeliveryRecord<WebhookMessage>>()
+  records: readonly DeliveryRecord<WebhookMessage>[] = []
 
-  load = (): Promise<DeliveryRecord<WebhookMessage>[]> => Promise.resolve([...this.records.values()])
+  load = (): readonly DeliveryRecord<WebhookMessage>[] => this.records
 
-  save = ({ put, removed }: DeliveryChanges<WebhookMessage>): Promise<void> => {
-    for (const record of put) this.records.set(record.idempotencyKey, record)
-    for (const key of removed) this.records.delete(key)
+  save = (records: readonly DeliveryRecord<WebhookMessage>[]): Promise<void> => {
+    this.records = records
     return Promise.resolve()
   }
 }
@@ -264,7 +263,7 @@ describe('after a restart', () => {
     expect(letter).toMatchObject({ alertId: 'a1', attempts: 10 })
     expect(last.channel.redeliver(letter!.id)).toBe('queued')
     await expect.poll(() => last.channel.counts().delivered).toBe(1)
-    expect(store.records.size).toBe(0)
+    expect(store.records).toEqual([])
   })
 
   it('a receiver that is no longer configured becomes a dead letter, and gets nothing', async () => {
@@ -289,7 +288,7 @@ describe('after a restart', () => {
     const { channel, time } = await openChannel([`${receiver.origin}/T0KEN`], { store })
     await channel.send(NOTICE)
     await time.untilWait(WAITS_MS[0]!)
-    const kept = JSON.stringify([...store.records.values()])
+    const kept = JSON.stringify(store.records)
     expect(kept).toContain('a1')
     expect(kept).not.toMatch(/T0KEN|whsec_|aaaa/)
   })

@@ -15,7 +15,6 @@ import { errorFields } from '../observability/error-fields.ts'
 import type { Tracing } from '../observability/tracing/tracing.ts'
 import type { AlertNotice } from './alert-record.ts'
 import { noticeBody } from './alert-record.ts'
-import type { RedeliverOutcome } from './alerts.ts'
 import type { BlockNotice } from './block-export.ts'
 import { blockBody } from './block-export.ts'
 import type { Webhook } from './webhook.ts'
@@ -47,6 +46,9 @@ export interface WebhookChannelParts {
   /** Maximum number of messages that wait for delivery. Default: 500. */
   readonly maxPending?: number
 }
+
+/** Result of a redelivery. `full`: too many messages are pending. */
+export type RedeliverOutcome = 'queued' | 'unknown' | 'full' | 'closed'
 
 /** Ten attempts within a quarter of an hour. */
 const TRIES = { maxTries: 10, baseMs: 2000, capMs: 300_000, timeoutMs: 10_000 }

@@ -1,8 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Sleep } from '../system.ts'
-import { type DeliveryAttempt, type DeliveryEvent, DeliveryQueue, type DeliveryQueueOptions } from './delivery-queue.ts'
-import type { DeliveryChanges, DeliveryRecord, DeliveryStore } from './delivery-store.ts'
+import type {
+  DeliveryAttempt,
+  DeliveryEvent,
+  DeliveryQueueOptions,
+  DeliveryRecord,
+  DeliveryStore,
+} from './delivery-queue.ts'
+import { DeliveryQueue } from './delivery-queue.ts'
 
 /** A clock that moves only when the test moves it, and sleepers on it. */
 class FakeTime {
@@ -48,25 +54,24 @@ function settle(): Promise<void> {
   return new Promise(process.nextTick)
 }
 
-/** A store in memory, as a table would be. */
+/** A store in memory. */
 class FakeStore implements DeliveryStore<string> {
-  readonly records = new Map<string, DeliveryRecord<string>>()
-  readonly saves: DeliveryChanges<string>[] = []
+  records = new Map<string, DeliveryRecord<string>>()
+  readonly saves: (readonly DeliveryRecord<string>[])[] = []
   failing: Error | undefined
   isSaving = false
   hasOverlapped = false
 
   readonly load = (): Promise<readonly DeliveryRecord<string>[]> => Promise.resolve([...this.records.values()])
 
-  readonly save = async (changes: DeliveryChanges<string>): Promise<void> => {
+  readonly save = async (records: readonly DeliveryRecord<string>[]): Promise<void> => {
     if (this.isSaving) this.hasOverlapped = true
     this.isSaving = true
     await settle()
     this.isSaving = false
     if (this.failing !== undefined) throw this.failing
-    this.saves.push(changes)
-    for (const record of changes.put) this.records.set(record.idempotencyKey, record)
-    for (const key of changes.removed) this.records.delete(key)
+    this.saves.push(records)
+    this.records = new Map(records.map((record) => [record.idempotencyKey, record]))
   }
 }
 
@@ -243,8 +248,6 @@ describe('the queue', () => {
     await time.advance(2000)
     expect(queue.counts()).toMatchObject({ pending: 0, dead: 1 })
     expect(await add()).toEqual({ outcome: 'duplicate', idempotencyKey: 'alert-7' })
-    queue.discard('alert-7')
-    expect(await add()).toMatchObject({ outcome: 'queued' })
     await expect(queue.add('x', { idempotencyKey: '' })).rejects.toMatchObject({
       code: 'SLUICE_RUNTIME_INVALID_OPTION',
     })
@@ -368,15 +371,6 @@ describe('dead letters', () => {
     await queue.close()
   })
 
-  it('can be removed', async () => {
-    const { queue } = await setUp({ deliver: fails, options: { maxTries: 1 } })
-    await queue.add('a')
-    await queue.idle()
-    expect(queue.discard('key-1')).toBe(true)
-    expect(queue.deadLetters()).toEqual([])
-    expect(queue.discard('key-1')).toBe(false)
-  })
-
   it.each([
     { mostDead: 2, left: ['c', 'd'], dropped: 2 },
     { mostDead: 0, left: [], dropped: 4 },
@@ -457,13 +451,13 @@ describe('with a store', () => {
     const store = new FakeStore()
     const { queue } = await setUp({ deliver: hangs, options: { store } })
     await Promise.all(Array.from({ length: 50 }, (_, n) => queue.add(`m${n}`)))
-    expect(store.saves.map(({ put }) => put.length)).toEqual([50])
+    expect(store.saves.map((records) => records.length)).toEqual([50])
     const first = queue.add('first')
     while (!store.isSaving) await Promise.resolve()
     await Promise.all([first, queue.add('second'), queue.add('third')])
-    expect(store.saves.slice(1).map(({ put }) => put.map(({ message }) => message))).toEqual([
+    expect(store.saves.slice(1).map((records) => records.slice(50).map(({ message }) => message))).toEqual([
       ['first'],
-      ['second', 'third'],
+      ['first', 'second', 'third'],
     ])
     await queue.close()
     expect(store.records.size).toBe(53)

@@ -1,13 +1,46 @@
 import { requireInteger, requireName, requireNumber } from '../option-range.ts'
 import { type BackoffOptions, RetriesExhausted, type RetryOptions, resolveBackoff, retry } from '../retry.ts'
 import { type NowMs, type Random, readClock, type Sleep } from '../system.ts'
-import {
-  type DeadLetter,
-  DeliveryJournal,
-  type DeliveryRecord,
-  type DeliveryStore,
-  type PendingDelivery,
-} from './delivery-store.ts'
+
+/** An undelivered message. */
+export interface PendingDelivery<T> {
+  readonly state: 'pending'
+  /** The same for every attempt, also after a restart: receivers detect duplicates by it. */
+  readonly idempotencyKey: string
+  readonly message: T
+  /** When it was added, in milliseconds since 1970. */
+  readonly addedAt: number
+  /** Failed attempts so far. */
+  readonly tries: number
+}
+
+/** A message that is no longer attempted, unless redelivered. */
+export interface DeadLetter<T> {
+  readonly state: 'dead'
+  readonly idempotencyKey: string
+  readonly message: T
+  /** When it was added, in milliseconds since 1970. */
+  readonly addedAt: number
+  /** Failed attempts. */
+  readonly tries: number
+  /** When the last attempt failed, in milliseconds since 1970. */
+  readonly failedAt: number
+  /** Reason of the last failure. */
+  readonly reason: string
+}
+
+/** The stored state of a message: plain data. */
+export type DeliveryRecord<T> = PendingDelivery<T> | DeadLetter<T>
+
+/** Persists undelivered messages. It belongs to one queue: two queues that load the same store would both deliver. */
+export interface DeliveryStore<T> {
+  /** What was saved last; undefined if nothing was. */
+  load(): Records<T> | undefined | Promise<Records<T> | undefined>
+  /** Replaces what was saved before, whole or not at all. Calls never overlap. */
+  save(records: Records<T>): Promise<void>
+}
+
+type Records<T> = readonly DeliveryRecord<T>[]
 
 /** Passed to `deliver` for one attempt. */
 export interface DeliveryAttempt<T> {
@@ -98,7 +131,7 @@ const LONGEST_REASON = 500
 
 /**
  * Delivers messages at least once, in no particular order, with retries, exponential backoff and jitter. A message that
- * fails too often, or with a permanent error, becomes a dead letter, which can be listed, redelivered and discarded.
+ * fails too often, or with a permanent error, becomes a dead letter, which can be listed and redelivered.
  *
  * With a store, undelivered messages survive a restart. A message delivered just before a crash may be delivered again,
  * with the same idempotency key. The number of attempts survives too; the backoff starts again.
@@ -106,18 +139,19 @@ const LONGEST_REASON = 500
 export class DeliveryQueue<T> {
   readonly #options: DeliveryQueueOptions<T> & typeof DEFAULTS
   readonly #slots: DeliverySlots
-  readonly #journal: DeliveryJournal<T>
   readonly #pending = new Map<string, PendingDelivery<T>>()
   /** Oldest first. */
   readonly #dead = new Map<string, DeadLetter<T>>()
   readonly #runs = new Set<Promise<void>>()
   readonly #closing = new AbortController()
   readonly #counts = { delivered: 0, failed: 0, failedTries: 0, refused: 0, deadDropped: 0 }
+  #hasChanges = false
+  #saving: Promise<boolean> = Promise.resolve(true)
+  #nextSave: Promise<boolean> | undefined
 
   private constructor(options: DeliveryQueueOptions<T>) {
     this.#options = resolveOptions(options)
     this.#slots = new DeliverySlots(this.#options.mostInFlight)
-    this.#journal = new DeliveryJournal(options.store, (error) => options.onEvent?.({ type: 'store-failed', error }))
   }
 
   /** Opens a queue that continues from its store. Rejects with the store's error if loading fails. */
@@ -172,13 +206,6 @@ export class DeliveryQueue<T> {
     return 'queued'
   }
 
-  /** Removes a dead letter; false if there is none with this key. */
-  discard(idempotencyKey: string): boolean {
-    const isKnown = this.#dead.delete(idempotencyKey)
-    if (isKnown) void this.#journal.change(idempotencyKey, undefined)
-    return isKnown
-  }
-
   /** Current and past numbers of messages. */
   counts(): DeliveryCounts {
     const now = { pending: this.#pending.size, inFlight: this.#slots.taken, dead: this.#dead.size }
@@ -197,7 +224,7 @@ export class DeliveryQueue<T> {
   async close(): Promise<void> {
     this.#closing.abort()
     await this.idle()
-    await this.#journal.flush()
+    await this.#flush()
   }
 
   /** The same as {@link DeliveryQueue.close}, for `await using`. */
@@ -217,7 +244,7 @@ export class DeliveryQueue<T> {
   #put(record: DeliveryRecord<T>): Promise<boolean> {
     if (record.state === 'dead') this.#dead.set(record.idempotencyKey, record)
     else this.#pending.set(record.idempotencyKey, record)
-    return this.#journal.change(record.idempotencyKey, record)
+    return this.#changed()
   }
 
   #begin(idempotencyKey: string): void {
@@ -245,7 +272,7 @@ export class DeliveryQueue<T> {
     const delivery = this.#current(idempotencyKey)
     this.#pending.delete(idempotencyKey)
     this.#counts.delivered++
-    void this.#journal.change(idempotencyKey, undefined)
+    void this.#changed()
     onEvent?.({ type: 'delivered', delivery })
   }
 
@@ -285,9 +312,42 @@ export class DeliveryQueue<T> {
   #dropOldestDead(): void {
     for (const [idempotencyKey, letter] of this.#dead) {
       if (this.#dead.size <= this.#options.mostDead) return
-      this.discard(idempotencyKey)
+      this.#dead.delete(idempotencyKey)
+      void this.#changed()
       this.#counts.deadDropped++
       this.#options.onEvent?.({ type: 'dead-dropped', letter })
+    }
+  }
+
+  /** Saves after a change. Resolves after the save was attempted: true if it succeeded. Never rejects. */
+  #changed(): Promise<boolean> {
+    if (this.#options.store === undefined) return Promise.resolve(false)
+    this.#hasChanges = true
+    return this.#flush()
+  }
+
+  /** One save at a time: changes during a save go into the next one together. */
+  #flush(): Promise<boolean> {
+    if (!this.#hasChanges) return this.#saving
+    this.#nextSave ??= this.#saving.then(() => {
+      this.#nextSave = undefined
+      this.#saving = this.#save()
+      return this.#saving
+    })
+    return this.#nextSave
+  }
+
+  async #save(): Promise<boolean> {
+    const { store, onEvent } = this.#options
+    this.#hasChanges = false
+    try {
+      await store?.save([...this.#dead.values(), ...this.#pending.values()])
+      return true
+    } catch (error) {
+      // The next change, or `close`, tries again.
+      this.#hasChanges = true
+      onEvent?.({ type: 'store-failed', error })
+      return false
     }
   }
 

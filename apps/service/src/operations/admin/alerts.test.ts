@@ -8,11 +8,13 @@ import { Logger, LogOutput } from '@sluice/runtime'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { ERRORS, TestMonitor } from '../../alerts/alert-monitor.test.support.ts'
 import { START_MS } from '../../alerts/alerts.test.support.ts'
-import type { Alerts, RedeliverOutcome } from '../../alerts/alerts.ts'
+import type { AlertMessages } from '../../alerts/process-alerts.ts'
+import type { RedeliverOutcome } from '../../alerts/webhook-channel.ts'
 import { operationRoutes } from '../../listeners/http/endpoints.ts'
 import { BodyReader } from '../../listeners/http/request-body.ts'
 import { RequestServer } from '../../listeners/http/request-server.ts'
 import { createRouter } from '../../listeners/http/router.ts'
+import { SingleThread } from '../../threads/message-bus.ts'
 import { serviceDocument } from '../openapi.ts'
 import { alertHandlers } from './alerts.ts'
 import { AuditNotes } from './audit.ts'
@@ -28,13 +30,15 @@ let letters: DeadLetter[] = []
 let outcome: RedeliverOutcome | undefined
 let origin: string
 
-const alerts: Alerts = {
-  list: () => Promise.resolve(test.monitor.list()),
-  acknowledge: (id, actor) => Promise.resolve(test.monitor.acknowledge(id, actor)),
-  silence: (id, order) => test.monitor.silence(id, order),
-  deadLetters: () => letters,
-  redeliver: (id) => outcome ?? (letters.some((letter) => letter.id === id) ? 'queued' : 'unknown'),
-}
+const threads = new SingleThread<AlertMessages>()
+threads.handleInMain('alerts.list', () => test.monitor.list())
+threads.handleInMain('alerts.acknowledge', (id, actor) => test.monitor.acknowledge(id, actor))
+threads.handleInMain('alerts.silence', (id, order) => test.monitor.silence(id, order))
+threads.handleInMain('alerts.deadLetters', () => letters)
+threads.handleInMain(
+  'alerts.redeliver',
+  (id) => outcome ?? (letters.some((letter) => letter.id === id) ? 'queued' : 'unknown'),
+)
 
 /** What is in the audit log. */
 let noted: string[] = []
@@ -76,7 +80,7 @@ const endpoints = new RequestServer({
   route: createRouter(
     operationRoutes({
       operations,
-      handlers: alertHandlers(alerts, notes),
+      handlers: alertHandlers(threads, notes),
       components: serviceDocument('test').components.schemas,
       authenticator: { authenticate: () => ({ id: 'slk_1', name: 'ada', role: 'admin' }) },
       treatmentOf: () => ({
@@ -137,7 +141,7 @@ async function fire(times: number): Promise<void> {
 describe('handlers', () => {
   it('are there for every operation on alerts, and for nothing else', () => {
     const names = operations.map(({ id }) => id)
-    expect(Object.keys(alertHandlers(alerts, notes)).sort()).toEqual(names.sort())
+    expect(Object.keys(alertHandlers(threads, notes)).sort()).toEqual(names.sort())
     expect(names).toHaveLength(5)
   })
 })

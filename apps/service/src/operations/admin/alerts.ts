@@ -1,7 +1,10 @@
 import type { Alert } from '@sluice/contract'
 import { isSluiceError } from '@sluice/core'
 import { durationMs } from '@sluice/core/internal'
-import type { AlertActor, Alerts, RedeliverOutcome } from '../../alerts/alerts.ts'
+import type { AlertActor } from '../../alerts/alert-record.ts'
+import type { AlertMessages } from '../../alerts/process-alerts.ts'
+import type { RedeliverOutcome } from '../../alerts/webhook-channel.ts'
+import type { ThreadGroup } from '../../threads/message-bus.ts'
 import type { Answer, OperationHandlers, RequestContext } from '../handler.ts'
 import { adminAnswer, pageAnswer } from '../handler.ts'
 import { pageOfList } from '../paging.ts'
@@ -16,14 +19,18 @@ const NOTHING = /^0\s?(?:ms|s|m|h|d|w)$/
 /** The operations on alerts. */
 export type AlertOperation = 'listAlerts' | 'acknowledgeAlert' | 'silenceAlert' | 'listDeadLetters' | 'retryDeadLetter'
 
-/** What somebody should look at, and what could not be told to anybody. */
-export function alertHandlers(alerts: Alerts, notes: AuditNotes): OperationHandlers<AlertOperation> {
+/** What somebody should look at, and what could not be told to anybody. The main thread has both. */
+export function alertHandlers(
+  threads: Pick<ThreadGroup<AlertMessages>, 'callMain'>,
+  notes: AuditNotes,
+): OperationHandlers<AlertOperation> {
   return {
-    listAlerts: async ({ parameters }) => pageAnswer(pageOfList(await alerts.list(), ({ id }) => id, parameters)),
+    listAlerts: async ({ parameters }) =>
+      pageAnswer(pageOfList(await threads.callMain('alerts.list'), ({ id }) => id, parameters)),
 
     acknowledgeAlert: async (request) => {
       const { parameters, body } = request
-      const alert = found(await alerts.acknowledge(parameters.id, actorOf(request, body.note)))
+      const alert = found(await threads.callMain('alerts.acknowledge', parameters.id, actorOf(request, body.note)))
       await notes.note(request, { action: 'alert.acknowledge', target: targetOf(alert) })
       return adminAnswer(alert)
     },
@@ -32,17 +39,17 @@ export function alertHandlers(alerts: Alerts, notes: AuditNotes): OperationHandl
       const { parameters, body } = request
       const { duration, note } = body
       const order = { ...actorOf(request, note), durationMs: silenceMs(duration) }
-      const alert = found(await alerts.silence(parameters.id, order))
+      const alert = found(await threads.callMain('alerts.silence', parameters.id, order))
       await notes.note(request, { action: 'alert.silence', target: `${targetOf(alert)} for ${duration}` })
       return adminAnswer(alert)
     },
 
     listDeadLetters: async ({ parameters }) =>
-      pageAnswer(pageOfList(await alerts.deadLetters(), ({ id }) => id, parameters)),
+      pageAnswer(pageOfList(await threads.callMain('alerts.deadLetters'), ({ id }) => id, parameters)),
 
     retryDeadLetter: async (request) => {
       const { id } = request.parameters
-      const answer = retryAnswer(await alerts.redeliver(id))
+      const answer = retryAnswer(await threads.callMain('alerts.redeliver', id))
       await notes.note(request, { action: 'dead-letter.retry', target: id })
       return answer
     },
