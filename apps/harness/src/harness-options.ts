@@ -87,7 +87,7 @@ export function helpText({ algorithms, stores }: Choices): string {
   return `Counts what every algorithm approves under concurrent requests, and compares it with its limit: exactly as many must
 be approved, not one more or less.
 
-Usage: npm run harness -- [options]
+Usage: sluice harness [options], or npm run harness -- [options] in the repository
 
   --threads n        threads that make the requests, or with --store redis processes, ${THREADS.least} to ${THREADS.most} (${DEFAULTS.threads})
   --attempts n       simultaneous attempts of the race test, ${ATTEMPTS.least} to ${ATTEMPTS.most} (${DEFAULTS.attempts})

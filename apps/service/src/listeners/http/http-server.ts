@@ -264,14 +264,14 @@ export function listenError(cause: NodeJS.ErrnoException, { host, port }: Listen
       return new ServiceError('SLUICE_SERVICE_PORT_IN_USE', {
         received: `${received}, which something else listens on`,
         expected: 'a free port',
-        action: `Stop the other program, or choose another port: PORT=${port < HIGHEST_PORT ? port + 1 : 8080} npm start`,
+        action: `Stop the other program, or choose another port: PORT=${port < HIGHEST_PORT ? port + 1 : 8080}`,
         cause,
       })
     case 'EACCES':
       return new ServiceError('SLUICE_SERVICE_PORT_FORBIDDEN', {
         received,
         expected: 'a port that this user may use, which below 1024 is often only root',
-        action: 'Choose a higher port: PORT=8080 npm start',
+        action: 'Choose a higher port: PORT=8080',
         cause,
       })
     case 'EADDRNOTAVAIL':
