@@ -1,9 +1,11 @@
 // `node tools/run.mjs tools/bundle-for-node.ts <bundler> <program> <bundle>`: bundles a program for Node with its
 // default settings and the packages that it finds. A process of its own, because a bundler opens more than a test may
 // leave behind.
+import { createRequire } from 'node:module'
 import { basename, dirname } from 'node:path'
 import { build } from 'esbuild'
 import { rolldown } from 'rolldown'
+import { rollup } from 'rollup'
 import webpack from 'webpack'
 
 const [bundler = '', program = '', bundle = ''] = process.argv.slice(2)
@@ -16,6 +18,17 @@ const BUNDLERS: Readonly<Record<string, () => Promise<unknown>>> = {
     }
     const made = await rolldown({ input: program, platform: 'node', onLog })
     await made.write({ file: bundle, format: 'esm', codeSplitting: false })
+    await made.close()
+  },
+  // Rollup resolves packages, and reads CommonJS ones, only with plugins. This one resolves the package as Node does.
+  rollup: async () => {
+    const resolver = createRequire(program)
+    const plugin = {
+      name: 'sluice',
+      resolveId: (id: string) => (/^sluice(?:\/|$)/.test(id) ? resolver.resolve(id) : null),
+    }
+    const made = await rollup({ input: program, external: /^(?!sluice(?:\/|$)|[./])/, plugins: [plugin] })
+    await made.write({ file: bundle, format: 'es', inlineDynamicImports: true })
     await made.close()
   },
   webpack: () =>

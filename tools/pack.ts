@@ -5,7 +5,7 @@ import { runBinary } from './binaries.ts'
 import { bundle } from './bundle.ts'
 import { packFile } from './pack-file.ts'
 import { statedSizes } from './package-sizes.ts'
-import { joinModules, stagePackage } from './stage-package.ts'
+import { completePackage, stagePackage } from './stage-package.ts'
 import { runTool, ToolError } from './tool-error.ts'
 import { repositoryRoot } from './workspace.ts'
 
@@ -20,7 +20,7 @@ await runTool(async () => {
     throw new ToolError('BUILD_FAILED', 'The package does not compile; what is wrong is above. Mend it and repeat.')
   }
   stagePackage({ root: repositoryRoot, folder })
-  joinModules(folder)
+  completePackage(folder)
   mkdirSync(destination, { recursive: true })
   const { path, packedBytes, unpackedBytes, files } = packFile(folder, destination)
   console.log(`${relative(repositoryRoot, path)}, ${files.length} files`)

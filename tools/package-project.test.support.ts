@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { PackFile } from './pack-file.ts'
 import { packFile } from './pack-file.ts'
-import { joinModules, stagePackage } from './stage-package.ts'
+import { completePackage, stagePackage } from './stage-package.ts'
 import type { StagedManifest } from './staged-manifest.ts'
 import { readWorkspace, repositoryRoot } from './workspace.ts'
 
@@ -43,7 +43,7 @@ function installed(base: string): Omit<PackageProjects, 'remove'> {
     cwd: repositoryRoot,
   })
   const manifest = stagePackage({ root: repositoryRoot, folder: join(base, 'staged') })
-  joinModules(join(base, 'staged'))
+  completePackage(join(base, 'staged'))
   const pack = packFile(join(base, 'staged'), base)
 
   mkdirSync(bare)
@@ -78,7 +78,8 @@ function companions({ peerDependencies, dependencies }: StagedManifest): string[
   )
 }
 
-function workspaceCopy(name: string): string {
+/** The folder of a package from npm that this workspace has installed. */
+export function workspaceCopy(name: string): string {
   const places = [repositoryRoot, ...readWorkspace(repositoryRoot).map(({ folder }) => join(repositoryRoot, folder))]
   const found = places.map((place) => join(place, 'node_modules', name)).find((path) => existsSync(path))
   if (found === undefined) throw new Error(`${name} is not installed in the workspace; run npm ci`)

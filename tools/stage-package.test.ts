@@ -11,6 +11,7 @@ import type { Manifest } from './workspace.ts'
 const FILES: Readonly<Record<string, string>> = {
   LICENSE: 'MIT\n',
   'CHANGELOG.md': '# Changelog\n',
+  'apps/cli/bin/sluice.mjs': '#!/usr/bin/env node\n',
   'packages/config-store/sluice.schema.json': '{}\n',
   'packages/sluice/README.md': '# sluice\n',
   'packages/sluice/dist/index.js': "export { make } from '@sluice/core';\n//# sourceMappingURL=index.js.map\n",
@@ -68,7 +69,8 @@ function staged(
 describe('stagePackage', () => {
   it('takes what the entries reach, and nothing else', () => {
     expect(staged().files).toEqual([
-      ...['CHANGELOG.md', 'LICENSE', 'README.md', 'dist/index.d.ts', 'dist/index.js'],
+      ...['CHANGELOG.md', 'LICENSE', 'README.md', 'bin/sluice.mjs'],
+      ...['dist/cjs/index.d.cts', 'dist/index.d.ts', 'dist/index.js'],
       ...['dist/packages/core/deep/make.d.ts', 'dist/packages/core/deep/make.js'],
       ...['dist/packages/core/index.d.ts', 'dist/packages/core/index.js', 'dist/packages/core/kind.d.ts'],
       ...['package.json', 'sluice.schema.json'],
@@ -134,12 +136,28 @@ describe('the package.json of the staged package', () => {
     expect(manifest.peerDependenciesMeta).toEqual({ redis: { optional: true } })
   })
 
-  it('has the entries without their sources', () => {
-    expect(staged().manifest.exports).toEqual({
-      '.': { types: './dist/index.d.ts', default: './dist/index.js' },
-      './sluice.schema.json': './sluice.schema.json',
-      './package.json': './package.json',
-    })
+  it('has the entries without their sources, and as CommonJS for what cannot load ES modules', () => {
+    const testing = { ...ENTRY, types: './dist/testing.d.ts', default: './dist/testing.js' }
+    const sluice = { ...MANIFESTS['sluice'], exports: { '.': ENTRY, './testing': testing } }
+    const files = { 'packages/sluice/dist/testing.js': '', 'packages/sluice/dist/testing.d.ts': 'export {};\n' }
+    const { manifest, read } = staged(files, { sluice })
+    const published = { types: './dist/index.d.ts', default: './dist/index.js' }
+    expect(Object.entries(manifest.exports)).toEqual([
+      [
+        '.',
+        {
+          'module-sync': published,
+          require: { types: './dist/cjs/index.d.cts', default: './dist/cjs/index.cjs' },
+          ...published,
+        },
+      ],
+      ['./testing', { types: './dist/testing.d.ts', default: './dist/testing.js' }],
+      ['./sluice.schema.json', './sluice.schema.json'],
+      ['./openapi.json', './openapi.json'],
+      ['./package.json', './package.json'],
+    ])
+    expect(Object.keys(manifest.exports['.']!)).toEqual(['module-sync', 'require', 'types', 'default'])
+    expect(read('dist/cjs/index.d.cts')).toBe("// @ts-ignore\nexport * from '../index.js';\n")
   })
 
   it('cannot be made when a part does not say what it imports', () => {

@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, posix } from 'node:path'
 import { schemaFile } from './schema-file.ts'
 import { stagedDocuments } from './staged-documents.ts'
 import type { StagedManifest } from './staged-manifest.ts'
-import { stagedManifest } from './staged-manifest.ts'
+import { commonJsEntries, stagedManifest } from './staged-manifest.ts'
 import { stagedModules } from './staged-modules.ts'
 import { ToolError } from './tool-error.ts'
 import { readWorkspace } from './workspace.ts'
@@ -39,21 +39,36 @@ export function stagePackage({ root, folder }: StagePlan): StagedManifest {
     writeFileSync(join(folder, path), text)
   }
   for (const { to, text } of modules) write(to, text)
+  for (const { module, commonJsTypes } of commonJsEntries(facade.manifest.exports ?? {})) {
+    write(commonJsTypes, commonJsTypesOf(commonJsTypes, module))
+  }
   write('package.json', `${JSON.stringify(manifest, null, 2)}\n`)
   for (const { to, text } of stagedDocuments(root, `${facade.folder}/README.md`)) write(to, text)
   copyFileSync(join(root, schemaFile), join(folder, 'sluice.schema.json'))
   for (const document of ['LICENSE', 'CHANGELOG.md']) copyFileSync(join(root, document), join(folder, document))
+  write('bin/sluice.mjs', readFileSync(join(root, 'apps/cli/bin/sluice.mjs'), 'utf8'))
   return manifest
 }
 
 /**
- * Joins the modules of a staged package, so that an entry is imported from a few files and not from hundreds.
+ * The types of a CommonJS entry are those of the ES module. Compilers that resolve the `node16` way do not let CommonJS
+ * name an ES module, which is right for code and does not matter for types.
+ */
+function commonJsTypesOf(from: string, module: string): string {
+  return `// @ts-ignore\nexport * from '${posix.relative(posix.dirname(from), module)}';\n`
+}
+
+/**
+ * Completes a staged package: joins its modules, so that an entry is imported from a few files and not from hundreds,
+ * and adds the programs behind the `sluice` command.
  *
  * @throws ToolError `BUILD_FAILED`
  */
-export function joinModules(folder: string): void {
-  const program = join(import.meta.dirname, 'join-modules.ts')
-  const flags = ['--conditions=source', '--disable-warning=ExperimentalWarning']
-  const { status, stdout, stderr } = spawnSync(process.execPath, [...flags, program, folder], { encoding: 'utf8' })
-  if (status !== 0) throw new ToolError('BUILD_FAILED', `The modules cannot be joined.\n${stdout}${stderr}`)
+export function completePackage(folder: string): void {
+  for (const name of ['join-modules.ts', 'bundle-published-programs.ts']) {
+    const flags = ['--conditions=source', '--disable-warning=ExperimentalWarning']
+    const program = [...flags, join(import.meta.dirname, name), folder]
+    const { status, stdout, stderr } = spawnSync(process.execPath, program, { encoding: 'utf8' })
+    if (status !== 0) throw new ToolError('BUILD_FAILED', `The package cannot be completed.\n${stdout}${stderr}`)
+  }
 }

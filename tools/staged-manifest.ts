@@ -1,10 +1,19 @@
 import { ToolError } from './tool-error.ts'
 import type { Manifest, WorkspacePackage } from './workspace.ts'
 
+/** What an entry is, by the conditions that it is looked for with. The first that matches wins. */
+type Conditions = string | { readonly [condition: string]: Conditions }
+
 /** The package.json of the package to be published. */
-export interface StagedManifest extends Manifest {
+export interface StagedManifest extends Omit<Manifest, 'exports'> {
+  readonly exports: Readonly<Record<string, Conditions>>
   readonly keywords: readonly string[]
-  readonly exports: Readonly<Record<string, Readonly<Record<string, string>> | string>>
+  readonly bin: Readonly<Record<string, string>>
+  /** For TypeScript that does not read `exports`, and for tools that are as old. */
+  readonly main: string
+  readonly types: string
+  readonly typesVersions: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>
+  readonly publishConfig: { readonly access: 'public'; readonly provenance: true }
   readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional: true }>>
 }
 
@@ -21,7 +30,39 @@ const KEYWORDS = [
 ]
 
 /** What the exports of the package offer besides code. */
-const DATA_EXPORTS = { './sluice.schema.json': './sluice.schema.json', './package.json': './package.json' }
+const DATA_EXPORTS = {
+  './sluice.schema.json': './sluice.schema.json',
+  './openapi.json': './openapi.json',
+  './package.json': './package.json',
+}
+
+/** Entries that need a module of npm that exists as an ES module only. */
+const WITHOUT_COMMONJS = ['./testing']
+
+/** An entry of the package that is also there as a CommonJS module. */
+export interface CommonJsEntry {
+  /** Such as `./express`. */
+  readonly subpath: string
+  /** Paths in the package, such as `./dist/express.js`. */
+  readonly module: string
+  readonly types: string
+  /** Such as `./dist/cjs/express.cjs`. */
+  readonly commonJs: string
+  readonly commonJsTypes: string
+}
+
+/**
+ * The entries that are also CommonJS modules, for what cannot load ES modules by `require`: Jest, and TypeScript that
+ * resolves the `node16` way. Node never loads them, so a program has one copy of everything.
+ */
+export function commonJsEntries(exports: NonNullable<Manifest['exports']>): CommonJsEntry[] {
+  return Object.entries(exports).flatMap(([subpath, target]) => {
+    if (typeof target === 'string' || WITHOUT_COMMONJS.includes(subpath)) return []
+    const { types = '', default: module = '' } = target
+    const stem = module.replace(/^\.\/dist\//, './dist/cjs/').replace(/\.js$/, '')
+    return [{ subpath, module, types, commonJs: `${stem}.cjs`, commonJsTypes: `${stem}.d.cts` }]
+  })
+}
 
 /**
  * The package.json of a package that holds `packages` inside: what they need from npm is what it needs. Peers are
@@ -32,6 +73,8 @@ const DATA_EXPORTS = { './sluice.schema.json': './sluice.schema.json', './packag
 export function stagedManifest(facade: WorkspacePackage, packages: readonly WorkspacePackage[]): StagedManifest {
   const { name = '', version = '', description = '', license = '', engines = {} } = facade.manifest
   const peers = merged(packages, 'peerDependencies')
+  const entries = facade.manifest.exports ?? {}
+  const commonJs = commonJsEntries(entries)
   return {
     name,
     version,
@@ -41,22 +84,35 @@ export function stagedManifest(facade: WorkspacePackage, packages: readonly Work
     type: 'module',
     sideEffects: false,
     engines,
-    files: ['dist', 'docs', 'sluice.schema.json', 'CHANGELOG.md'],
-    exports: { ...withoutSources(facade.manifest.exports ?? {}), ...DATA_EXPORTS },
+    bin: { sluice: 'bin/sluice.mjs' },
+    main: './dist/cjs/index.cjs',
+    types: './dist/index.d.ts',
+    typesVersions: { '*': Object.fromEntries(commonJs.map(({ subpath, types }) => [subpath.slice(2), [types]])) },
+    files: ['bin', 'dist', 'docs', 'openapi.json', 'sluice.schema.json', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.md'],
+    exports: { ...publishedExports(entries, commonJs), ...DATA_EXPORTS },
+    publishConfig: { access: 'public', provenance: true },
     dependencies: merged(packages, 'dependencies'),
     peerDependencies: peers,
     peerDependenciesMeta: Object.fromEntries(Object.keys(peers).map((peer) => [peer, { optional: true }])),
   }
 }
 
-function withoutSources(exports: NonNullable<Manifest['exports']>): StagedManifest['exports'] {
-  return Object.fromEntries(
-    Object.entries(exports).map(([subpath, target]) => {
-      if (typeof target === 'string') return [subpath, target]
-      const { source: _source, ...published } = target
-      return [subpath, published]
-    }),
-  )
+function publishedExports(
+  exports: NonNullable<Manifest['exports']>,
+  commonJs: readonly CommonJsEntry[],
+): Record<string, Conditions> {
+  const modules = Object.entries(exports).map(([subpath, target]) => {
+    if (typeof target === 'string') return [subpath, target] as const
+    const { source: _source, ...published } = target
+    return [subpath, published] as const
+  })
+  const both = commonJs.map(({ subpath, types, module, commonJs: required, commonJsTypes }) => {
+    const published = { types, default: module }
+    // Node has the first condition for `import` and `require` alike.
+    const conditions = { 'module-sync': published, require: { types: commonJsTypes, default: required }, ...published }
+    return [subpath, conditions] as const
+  })
+  return Object.fromEntries([...modules, ...both])
 }
 
 /** What comes from npm; every package of the workspace that is needed is inside already. */

@@ -208,11 +208,11 @@ describe('bin/sluice.mjs', () => {
     const root = await mkdtemp(join(tmpdir(), 'sluice-bin-'))
     onTestFinished(() => rm(root, { recursive: true, force: true }))
     const app = join(root, 'apps/cli')
-    for (const name of ['bin', 'dist', 'src']) await mkdir(join(app, name), { recursive: true })
+    for (const name of ['bin', 'dist/programs', 'src']) await mkdir(join(app, name), { recursive: true })
     await mkdir(join(root, 'tools'))
     const bin = join(app, 'bin/sluice.mjs')
     await copyFile(join(import.meta.dirname, '../bin/sluice.mjs'), bin)
-    await writeFile(join(app, 'dist/main.js'), 'console.log("built", ...process.argv.slice(2))')
+    await writeFile(join(app, 'dist/programs/cli.js'), 'console.log("bundled", ...process.argv.slice(2))')
     return { root, bin }
   }
 
@@ -225,9 +225,9 @@ describe('bin/sluice.mjs', () => {
     expect([await ended, printed.out]).toEqual([0, `runner ${source} top --json\n`])
   })
 
-  it('runs what was built elsewhere', async () => {
+  it('runs the bundle elsewhere', async () => {
     const { bin } = await tree()
     const { ended, printed } = start(['top', '--json'], {}, bin)
-    expect([await ended, printed.out]).toEqual([0, 'built top --json\n'])
+    expect([await ended, printed.out]).toEqual([0, 'bundled top --json\n'])
   })
 })

@@ -87,7 +87,7 @@ export function helpText({ algorithms, stores }: Choices): string {
   return `Counts what every algorithm approves under concurrent requests, and compares it with its limit: exactly as
 many must be approved, not one more or less.
 
-Usage: npm run harness -- [options]
+Usage: sluice harness [options], or npm run harness -- [options] in the repository
 
   --threads n        threads, or processes with --store redis, ${rangeText(THREADS)} (${DEFAULTS.threads})
   --attempts n       simultaneous attempts of the race test, ${rangeText(ATTEMPTS)} (${DEFAULTS.attempts})

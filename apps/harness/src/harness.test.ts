@@ -146,7 +146,7 @@ describe('a store that miscounts', () => {
 describe('a command line', () => {
   it('that asks for help gets it', async () => {
     const { exitCode, output, errors } = await run(['--help'])
-    expect(output).toContain('Usage: npm run harness -- [options]')
+    expect(output).toContain('Usage: sluice harness [options], or npm run harness -- [options]')
     expect(errors).toEqual([])
     expect(exitCode).toBe(0)
   })

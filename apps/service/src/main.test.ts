@@ -485,7 +485,7 @@ describe('a start that fails', () => {
     const service = startMain({ PORT: String(other.port) })
     expect(await service.exit).toEqual([1, null])
     expect(service.output).toContain(`port ${other.port} on 127.0.0.1`)
-    expect(service.output).toContain(`PORT=${other.port + 1} npm start`)
+    expect(service.output).toContain(`PORT=${other.port + 1}`)
     expect(service.output).toMatch(oneError('SLUICE_SERVICE_PORT_IN_USE'))
   })
 

@@ -412,7 +412,7 @@ export function settingsHelp(): string {
     return [`${usage.padEnd(WIDTH)} ${help}`, `${' '.repeat(WIDTH)} Environment: ${variable}. File: service.${name}`]
   })
   return [
-    'Usage: npm start -- [settings]',
+    'Usage: sluice serve [settings], or npm start -- [settings] in the repository',
     '',
     'Precedence: flag > environment variable > "service" in the --config file.',
     'Without settings, all state is kept in this process and in the folder .sluice.',

@@ -59,7 +59,7 @@ describe('without a service', () => {
   })
 
   it('fails on a Node that is too old', async () => {
-    const { outcome, finding } = await examine(await bare(), { nodeVersion: '20.19.0' })
+    const { outcome, finding } = await examine(await bare(), { nodeVersion: '22.12.0' })
     expect(finding('node')).toMatchObject({ status: 'failed', advice: expect.stringContaining('https://nodejs.org') })
     expect(outcome.code).toBe(1)
   })

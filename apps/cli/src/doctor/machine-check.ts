@@ -2,15 +2,16 @@ import { createServer } from 'node:net'
 import type { Finding } from './finding.ts'
 import { failed, ok } from './finding.ts'
 
-const OLDEST_MAJOR = 22
+/** The first version that has `node:sqlite` without a flag. */
+const OLDEST_NODE = '22.13.0'
 
 /** Checks that the running Node is new enough for the service. */
 export function nodeFinding(version: string): Finding {
-  const isNewEnough = Number.parseInt(version, 10) >= OLDEST_MAJOR
+  const isNewEnough = version.localeCompare(OLDEST_NODE, 'en', { numeric: true }) >= 0
   if (isNewEnough) return ok('node', version)
   return failed(
     'node',
-    `${version}, expected ${OLDEST_MAJOR} or later`,
+    `${version}, expected ${OLDEST_NODE} or later`,
     'Install a newer version from https://nodejs.org.',
   )
 }

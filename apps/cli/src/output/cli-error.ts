@@ -36,6 +36,7 @@ export type CliErrorCode =
   | 'SLUICE_CLI_PART_DONE'
   | 'SLUICE_CLI_PROGRAM_MISSING'
   | 'SLUICE_CLI_PROGRAM_FAILED'
+  | 'SLUICE_CLI_NODE_TOO_OLD'
 
 /** Title and exit code of every error. A code never gets another meaning; messages may change. */
 export const CLI_ERRORS: Readonly<Record<CliErrorCode, { readonly title: string; readonly exitCode: ExitCode }>> = {
@@ -53,6 +54,8 @@ export const CLI_ERRORS: Readonly<Record<CliErrorCode, { readonly title: string;
   SLUICE_CLI_PART_DONE: { title: 'only a part was done', exitCode: EXIT_CODES.failed },
   SLUICE_CLI_PROGRAM_MISSING: { title: 'a program is not installed', exitCode: EXIT_CODES.failed },
   SLUICE_CLI_PROGRAM_FAILED: { title: 'a program failed without an error code', exitCode: EXIT_CODES.failed },
+  // Printed by bin/sluice.mjs, which imports nothing.
+  SLUICE_CLI_NODE_TOO_OLD: { title: 'the version of Node is too old', exitCode: EXIT_CODES.failed },
 }
 
 /** An error that the user can act on. */

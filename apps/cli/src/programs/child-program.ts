@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { constants } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { ProgramHost, ProgramOptions, RunningProgram } from '../command-line/command.ts'
 import type { ExitCode } from '../output/cli-error.ts'
 import { failureJson } from '../output/cli-error.ts'
@@ -22,11 +23,15 @@ export function nodePrograms(from: string): ProgramHost {
   }
 }
 
-/** The file to run: source if this runs from source, else the build. Programs are not in the exports of a package. */
+/**
+ * The file to run. In the published package it is beside this one, as `service.js` for `@sluice/service`. In the
+ * repository it is the source if this runs from source, else the build.
+ */
 function entryOf(packageName: string, from: string): string | undefined {
+  const bundled = fileURLToPath(new URL(`${packageName.slice('@sluice/'.length)}.js`, from))
   const file = from.endsWith('.ts') ? 'src/main.ts' : 'dist/main.js'
   const places = createRequire(from).resolve.paths(packageName) ?? []
-  return places.map((place) => join(place, packageName, file)).find((entry) => existsSync(entry))
+  return [bundled, ...places.map((place) => join(place, packageName, file))].find((entry) => existsSync(entry))
 }
 
 const STDIO: Readonly<Record<ProgramOptions['capture'], StdioOptions>> = {

@@ -16,7 +16,7 @@ export const harnessCommand: Command = passThroughCommand({
     const program = programs.start('@sluice/harness', { args, capture: isJson ? 'output' : 'nothing' })
     if (program === undefined) {
       throw new CliError('SLUICE_CLI_PROGRAM_MISSING', {
-        detail: 'The package @sluice/harness is not installed. In the repository, use "npm run harness".',
+        detail: 'The package @sluice/harness is not installed. Install the package again: "npm install sluice".',
       })
     }
     const ended = isJson ? forwardErrors(program, terminal) : program.ended

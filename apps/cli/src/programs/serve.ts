@@ -19,7 +19,7 @@ export const serveCommand: Command = passThroughCommand({
     if (program === undefined) {
       throw new CliError('SLUICE_CLI_PROGRAM_MISSING', {
         detail:
-          'The package @sluice/service is not installed: run "npm start" in the repository, or install the service.',
+          'The package @sluice/service is not installed. Install the package again: "npm install sluice".',
       })
     }
     if (!isJson) return { value: undefined, text: '', exitCode: (await program.ended) as ExitCode }

@@ -143,7 +143,7 @@ async function inUse({ path, holder }: DataFolder): Promise<ServiceError> {
   return new ServiceError('SLUICE_SERVICE_DATA_DIR_IN_USE', {
     received: `${path}, which ${who} uses`,
     expected: 'a folder that no other process uses',
-    action: 'Stop the other process, or use another folder: SLUICE_DATA_DIR=.sluice-2 npm start',
+    action: 'Stop the other process, or use another folder: SLUICE_DATA_DIR=.sluice-2',
   })
 }
 

@@ -108,14 +108,14 @@ export function listenError(cause: NodeJS.ErrnoException, { host, port, variable
       return new ServiceError('SLUICE_SERVICE_PORT_IN_USE', {
         received: `${received}, which something else listens on`,
         expected: 'a free port',
-        action: `Stop the other program, or choose another port: ${variable}=${port < HIGHEST_PORT ? port + 1 : 8080} npm start`,
+        action: `Stop the other program, or choose another port: ${variable}=${port < HIGHEST_PORT ? port + 1 : 8080}`,
         cause,
       })
     case 'EACCES':
       return new ServiceError('SLUICE_SERVICE_PORT_FORBIDDEN', {
         received,
         expected: 'a port that this user may use, which below 1024 is often only root',
-        action: `Choose a higher port: ${variable}=8080 npm start`,
+        action: `Choose a higher port: ${variable}=8080`,
         cause,
       })
     case 'EADDRNOTAVAIL':

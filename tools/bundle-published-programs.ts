@@ -1,0 +1,90 @@
+// `node tools/run.mjs tools/bundle-published-programs.ts <folder>`: writes the programs behind the `sluice` command into
+// a staged package, with everything that they import, so that the package needs no dependency for them. A process of its
+// own, because a bundler opens more than a test may leave behind.
+import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { type Plugin, rolldown } from 'rolldown'
+import { serviceDocument } from '../apps/service/src/operations/openapi.ts'
+import { inlineLuaFiles } from './lua-files.ts'
+import { runTool, ToolError } from './tool-error.ts'
+import type { Manifest } from './workspace.ts'
+import { readJson, repositoryRoot } from './workspace.ts'
+
+/** All files are in this one folder: programs find each other, their threads and package.json by relative paths. */
+const PROGRAMS = 'dist/programs'
+
+/** The command line starts the others by these names, see apps/cli/src/programs/child-program.ts. */
+const MAIN_FILES = {
+  cli: 'apps/cli/src/main.ts',
+  service: 'apps/service/src/main.ts',
+  harness: 'apps/harness/src/main.ts',
+}
+
+const [folder = ''] = process.argv.slice(2)
+
+await runTool(async () => {
+  const build = await rolldown({
+    input: MAIN_FILES,
+    cwd: repositoryRoot,
+    platform: 'node',
+    resolve: { conditionNames: ['source', 'import', 'node', 'default'] },
+    // An optional part of pg, which is not installed.
+    external: ['pg-native'],
+    plugins: [relativeFiles()],
+    onLog: (_level, log) => {
+      throw new ToolError('BUILD_FAILED', `The programs of the package cannot be bundled: ${log.message}`)
+    },
+  })
+  const { output } = await build.write({
+    dir: join(folder, PROGRAMS),
+    format: 'esm',
+    entryFileNames: '[name].js',
+    chunkFileNames: '[name].js',
+    // Names stay, because operators send stack traces. They cost a tenth of the download.
+    minify: { compress: true, mangle: false, codegen: true },
+    comments: false,
+  })
+  await build.close()
+  const modules = output.flatMap((part) => (part.type === 'chunk' ? part.moduleIds : []))
+  writeFileSync(join(folder, 'THIRD-PARTY-LICENSES.md'), licencesOf(modules))
+  const { version = '' } = readJson<Manifest>(join(folder, 'package.json'))
+  writeFileSync(join(folder, 'openapi.json'), `${JSON.stringify(serviceDocument(version))}\n`)
+})
+
+/** Adapts what the sources find by paths relative to themselves: threads, processes, package.json and Lua files. */
+function relativeFiles(): Plugin {
+  return {
+    name: 'relative-files',
+    load(id) {
+      if (!id.endsWith('/packages/store-redis/src/wire/lua-files.ts')) return null
+      return { code: inlineLuaFiles(join(repositoryRoot, 'packages/store-redis/lua')), moduleType: 'js' }
+    },
+    transform(code, id) {
+      if (id.includes('/node_modules/') || !code.includes('import.meta.url')) return null
+      for (const [, path] of code.matchAll(/new URL\([`'](\.\/[\w-]+)\.?\$\{[^`]*\}[`'], import\.meta\.url\)/g)) {
+        this.emitFile({ type: 'chunk', id: resolve(dirname(id), `${path}.ts`), fileName: `${path!.slice(2)}.js` })
+      }
+      return code.replaceAll(
+        /new URL\('(?:\.\.\/)+package\.json', import\.meta\.url\)/g,
+        "new URL('../../package.json', import.meta.url)",
+      )
+    },
+  }
+}
+
+/** The licences of the packages from npm whose code is in the bundle, which ask to be shipped with it. */
+function licencesOf(modules: readonly string[]): string {
+  const packages = new Set(
+    modules.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id)?.[0] ?? []).filter(existsSync),
+  )
+  const named = new Map<string, string[]>()
+  for (const path of [...packages].toSorted()) {
+    const { name = '', version = '', license } = readJson<Manifest>(join(path, 'package.json'))
+    const [file] = globSync('{LICENSE,LICENCE,License,license}*', { cwd: path })
+    const text = file === undefined ? 'The package has no licence file.' : readFileSync(join(path, file), 'utf8').trim()
+    named.set(text, [...(named.get(text) ?? []), `- ${name} ${version}, ${license}`])
+  }
+  const texts = [...named].map(([text, names]) => `${names.join('\n')}\n\n${text}\n`)
+  const head = `# Licences of bundled packages\n\nThe programs in \`${PROGRAMS}\` contain code of these packages.\n`
+  return [head, ...texts].join('\n---\n\n')
+}

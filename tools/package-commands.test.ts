@@ -1,0 +1,196 @@
+// The commands of the package as users run them: installed by npm, pnpm and yarn in empty projects, without a build.
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { dirname, join } from 'node:path'
+import { freePort } from '@sluice/testing/servers'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { ExampleProcess } from './examples-process.ts'
+import { makePackageProjects, type PackageProjects, testFolder, workspaceCopy } from './package-project.test.support.ts'
+import { repositoryRoot } from './workspace.ts'
+
+const LONGEST_INSTALL_MS = 300_000
+
+let projects: PackageProjects
+
+beforeAll(() => {
+  projects = makePackageProjects()
+  return projects.remove
+}, LONGEST_INSTALL_MS)
+
+interface Run {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+function run(command: string, args: readonly string[], cwd: string, env: Readonly<Record<string, string>> = {}): Run {
+  const path = `${dirname(process.execPath)}:${process.env['PATH']}`
+  const options = { cwd, encoding: 'utf8', env: { ...process.env, CI: '', PATH: path, ...env } } as const
+  const { status, stdout, stderr } = spawnSync(command, args, options)
+  return { code: status, out: stdout, err: stderr }
+}
+
+/** The command as npm links it. */
+const bin = (): string => join(projects.bare, 'node_modules/.bin/sluice')
+
+async function startService(
+  args: readonly string[] = [],
+): Promise<{ readonly service: ExampleProcess; readonly env: Readonly<Record<string, string>> }> {
+  const [port, folder] = [await freePort(), testFolder(projects.bare)]
+  const service = new ExampleProcess({
+    command: bin(),
+    args: ['serve', ...args],
+    cwd: folder,
+    env: { PATH: `${dirname(process.execPath)}:${process.env['PATH']}`, PORT: `${port}`, SLUICE_DRAIN_MS: '0' },
+  })
+  onTestFinished(async () => void (await service.stop('SIGTERM')))
+  const key = await service.printed(/(slk_\w+)/)
+  await service.printed(/(Try it:)/)
+  return { service, env: { SLUICE_URL: `http://127.0.0.1:${port}`, SLUICE_API_KEY: key } }
+}
+
+describe('the command of the installed package', () => {
+  it('runs every command of the README', { timeout: 120_000 }, async () => {
+    const readme = readFileSync(join(projects.bare, 'node_modules/sluice/README.md'), 'utf8')
+    const lines = [...readme.matchAll(/^```sh\n([\s\S]*?)^```/gm)].flatMap(([, block = '']) => block.trim().split('\n'))
+    expect(lines.slice(0, 2)).toEqual(['npm install sluice', 'npx sluice serve'])
+    const commands = lines.slice(2)
+    expect(commands.filter((line) => !line.startsWith('npx sluice '))).toEqual([])
+    expect(commands.length).toBeGreaterThanOrEqual(6)
+    const { env } = await startService()
+    const failed = commands.flatMap((line) => {
+      const { code, out, err } = run('sh', ['-c', line.replace('npx sluice', bin())], projects.bare, env)
+      return code === 0 && out !== '' && err === '' ? [] : [`${line} ended with ${code}: ${out}${err}`]
+    })
+    expect(failed).toEqual([])
+  })
+
+  it('prints what `npm start` prints, and serves from several threads', async () => {
+    const { service, env } = await startService(['--threads', '2'])
+    const check = run(bin(), ['check', '/api/v1/data', '--user', 'ada', '--tokens', '60', '--json'], projects.bare, env)
+    expect(JSON.parse(check.out)).toMatchObject({ allowed: true })
+    expect(run(bin(), ['check', '/api/v1/data', '--user', 'ada', '--tokens', '60'], projects.bare, env).code).toBe(3)
+    const document = (await (await fetch(`${env['SLUICE_URL']}/openapi.json`)).json()) as object
+    expect(document).toEqual(JSON.parse(readFileSync(join(projects.bare, 'node_modules/sluice/openapi.json'), 'utf8')))
+    const { code, output, complaints } = await service.stop('SIGTERM')
+    expect({ code, complaints }).toEqual({ code: 0, complaints: '' })
+    for (const line of ['Admin API key', 'Sluice is running.', 'shared by 2 threads', 'Try it:', 'Shutting down']) {
+      expect(output).toContain(line)
+    }
+  })
+
+  it('says what to do when the port is in use or the data folder cannot be written', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as { readonly port: number }
+    const folder = testFolder(projects.bare)
+    const busy = run(bin(), ['serve', '--port', `${port}`], folder)
+    expect(busy).toMatchObject({ code: 1, out: '', err: expect.stringMatching(/PORT_IN_USE[\s\S]*another port/) })
+    const unusable = run(bin(), ['serve'], folder, { SLUICE_DATA_DIR: '/dev/null/data', PORT: '0' })
+    expect(unusable).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringMatching(/DATA_DIR_UNUSABLE[\s\S]*SLUICE_DATA_DIR/),
+    })
+  })
+
+  it('says which Node it needs to one that is too old, and to others nothing', () => {
+    const versioned = (version: string): Run => {
+      const program = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`
+      const preload = `data:text/javascript,${encodeURIComponent(program)}`
+      return run(process.execPath, ['--import', preload, bin(), '--version'], projects.bare)
+    }
+    for (const version of ['20.20.2', '22.12.0', '22.9.0']) {
+      const { code, out, err } = versioned(version)
+      expect([code, out]).toEqual([1, ''])
+      expect(err).toMatch(/^sluice: SLUICE_CLI_NODE_TOO_OLD: .*22\.13\.0 or later.*nodejs\.org.*\n$/)
+    }
+    for (const version of ['22.13.0', '26.0.0']) expect(versioned(version)).toMatchObject({ code: 0, err: '' })
+    expect(projects.manifest.engines).toEqual({ node: '>=22.13.0' })
+  })
+
+  it('carries the licences of what is bundled, and nothing that is installed beside it', () => {
+    const licences = readFileSync(join(projects.bare, 'node_modules/sluice/THIRD-PARTY-LICENSES.md'), 'utf8')
+    for (const name of ['pg', '@redis/client', '@opentelemetry/api', 'yaml']) {
+      expect(licences).toMatch(new RegExp(`^- ${name} \\d+\\.\\d+\\.\\d+, [\\w.-]+$`, 'm'))
+    }
+    expect(projects.manifest.dependencies).toEqual({ yaml: expect.any(String) })
+  })
+})
+
+describe.each([
+  ['pnpm', 'pnpm/bin/pnpm.mjs', { 'pnpm-workspace.yaml': (yaml: string) => `overrides:\n  yaml: "file:${yaml}"\n` }],
+  ['yarn, which loads packages from zip files,', '@yarnpkg/cli-dist/bin/yarn.js', {}],
+] as const)('installed by %s', (name, manager, files) => {
+  let folder: string
+  const manage = (...args: readonly string[]): Run =>
+    run(process.execPath, [join(repositoryRoot, 'node_modules', manager), ...args], folder, {
+      YARN_ENABLE_GLOBAL_CACHE: 'false',
+      YARN_ENABLE_NETWORK: 'false',
+    })
+
+  beforeAll(() => {
+    // Outside of the other projects, so that nothing of theirs is found.
+    folder = join(dirname(projects.bare), name.replaceAll(/\W+/g, '-'))
+    mkdirSync(folder)
+    const yaml = workspaceCopy('yaml')
+    const manifest = {
+      name: 'managed',
+      private: true,
+      dependencies: { sluice: `file:${projects.pack.path}` },
+      resolutions: { yaml: `file:${yaml}` },
+    }
+    writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest))
+    writeFileSync(join(folder, 'yarn.lock'), '')
+    for (const [path, text] of Object.entries<(yaml: string) => string>(files)) {
+      writeFileSync(join(folder, path), text(yaml))
+    }
+    const installed = manage('install')
+    expect(installed, installed.out + installed.err).toMatchObject({ code: 0 })
+  }, LONGEST_INSTALL_MS)
+
+  it('runs the command, its programs and their threads', () => {
+    expect(manage('exec', 'sluice', '--version').out).toBe(`${projects.manifest.version}\n`)
+    expect(manage('exec', 'sluice', 'harness', '--threads', '2', '--max', '10').out).toMatch(/\b10 of 10 exact\n$/)
+  })
+
+  it('can be imported and required, with its dependency', () => {
+    const program = `const { createLimiter } = require('sluice')
+      const { importEnvoyYaml } = require('sluice/config')
+      const { domains } = importEnvoyYaml([{ name: 'a.yaml', text: 'domain: a' }])
+      import('sluice').then((all) => console.log(domains[0].domain, all.createLimiter === createLimiter))`
+    writeFileSync(join(folder, 'program.cjs'), program)
+    // The loader of yarn for zip files does not know the condition `module-sync`.
+    expect(manage('exec', 'node', 'program.cjs').out).toBe(`a ${!name.includes('zip')}\n`)
+  })
+})
+
+describe('Jest, in its default mode,', () => {
+  it('loads every entry by require', { timeout: 60_000 }, () => {
+    const folder = testFolder(projects.full)
+    // The current version of Nest is itself an ES module only, which Jest does not load in this mode.
+    const entries = Object.entries(projects.manifest.exports).filter(
+      ([subpath, target]) => Object.hasOwn(Object(target), 'require') && subpath !== './nest',
+    )
+    expect(entries.length).toBeGreaterThan(14)
+    const program = `
+      const entries = ${JSON.stringify(entries.map(([subpath]) => `sluice${subpath.slice(1)}`))}
+      test.each(entries)('%s', (entry) => expect(Object.keys(require(entry)).length).toBeGreaterThan(0))
+      test('counts, and opens a database', async () => {
+        const { createLimiter } = require('sluice')
+        const limiter = createLimiter({ limit: 1, window: '1h' })
+        expect([limiter.check('a').allowed, limiter.check('a').allowed]).toEqual([true, false])
+        const store = await require('sluice/config').openConfigStore('sqlite::memory:')
+        await store.close()
+      })`
+    writeFileSync(join(folder, 'program.test.js'), program)
+    writeFileSync(join(folder, 'package.json'), '{}')
+    const jest = join(repositoryRoot, 'node_modules/jest/bin/jest.js')
+    const { code, err } = run(process.execPath, [jest, '--rootDir', folder, '--no-cache'], folder)
+    expect(err).toMatch(new RegExp(`Tests: +${entries.length + 1} passed, ${entries.length + 1} total`))
+    expect(code).toBe(0)
+  })
+})
