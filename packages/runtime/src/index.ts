@@ -1,4 +1,13 @@
 export { type BackoffOptions, backoffDelayMs } from './backoff.ts'
+export {
+  type NowMs,
+  type Random,
+  type Sleep,
+  systemNowMs,
+  systemRandom,
+  systemSleep,
+  systemTurnEnd,
+} from './clock-and-random.ts'
 export type { DeliveryAttempt } from './delivery/delivery-attempt.ts'
 export { type DeliveryCounts, type DeliveryEvent, DeliveryQueue } from './delivery/delivery-queue.ts'
 export type { DeadLetter, DeliveryChanges, DeliveryRecord, DeliveryStore } from './delivery/delivery-store.ts'
@@ -29,4 +38,3 @@ export { mergeTopK, RecentTopK, TopK, type TopKOptions, type TopKSnapshot } from
 export { SnowflakeGenerator, type SnowflakeOptions } from './snowflake.ts'
 export { decodeSnowflake, SNOWFLAKE_EPOCH_MS, type SnowflakeParts } from './snowflake-id.ts'
 export { StartupGraph, type StartupPart, startupLevels } from './startup-graph.ts'
-export { type NowMs, type Random, type Sleep, systemNowMs, systemRandom, systemSleep, systemTurnEnd } from './system.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonSchema } from '../schema/json-schema.ts'
+import type { JsonSchema } from '../schema/rule-set-json-schema.ts'
 import { pointerTo, SchemaCheck } from './schema-check.ts'
 
 function told(schema: JsonSchema, value: unknown): string[] {
