@@ -87,7 +87,7 @@ describe('every key has an end', () => {
     expect([await keyCount(), await immortalKeys()]).toEqual([1, []])
   })
 
-  it('a refusal and a question store nothing', async () => {
+  it('a denial and a question store nothing', async () => {
     const limiter = limiterOf({ limit: 0, window: '1m' })
     expect((await limiter.check('key')).allowed).toBe(false)
     await limiter.peek('other')
@@ -168,7 +168,7 @@ describe('a record', () => {
 
   it('of something else under its key counts for nothing, and is replaced', async () => {
     const name = new RedisKeys('records').record('key')
-    await server.command('SET', name, 'somebody else was here')
+    await server.command('SET', name, 'of another program')
     expect(await limiterOf({ limit: 5, window: '1m' }).check('key')).toMatchObject({ allowed: true, remaining: 4 })
     await server.command('DEL', name)
     await server.command('LPUSH', name, 'a list')

@@ -73,10 +73,10 @@ export function untilAnswered(connection: RedisConnection, key: string): Promise
 }
 
 /** Error replies that are recognised by their code. */
-const REFUSALS = ['BUSY', 'CROSSSLOT', 'ERR', 'MISCONF', 'NOAUTH', 'NOPERM', 'NOREPLICAS', 'OOM', 'WRONGTYPE']
+const PERMANENT_ERRORS = ['BUSY', 'CROSSSLOT', 'ERR', 'MISCONF', 'NOAUTH', 'NOPERM', 'NOREPLICAS', 'OOM', 'WRONGTYPE']
 
 /** Answers that a client may keep to itself for a while, because the cluster is about to change. */
-const REFUSALS_OF_THE_MOMENT = ['CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'READONLY', 'TRYAGAIN']
+const TEMPORARY_ERRORS = ['CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'READONLY', 'TRYAGAIN']
 
 /** What every client must do, over a connection that is made before the tests run. */
 export function clientSuite(
@@ -125,10 +125,10 @@ export function clientSuite(
 
     it('tells the answers of the server by their code', async () => {
       const key = `${name}-codes`
-      for (const code of waitsForTheCluster ? REFUSALS : [...REFUSALS, ...REFUSALS_OF_THE_MOMENT]) {
-        const refusal = `return redis.error_reply('${code} not now')`
+      for (const code of waitsForTheCluster ? PERMANENT_ERRORS : [...PERMANENT_ERRORS, ...TEMPORARY_ERRORS]) {
+        const script = `return redis.error_reply('${code} not now')`
         const error = await connection()
-          .send(['EVAL', refusal, '1', key], key)
+          .send(['EVAL', script, '1', key], key)
           .catch((reason: unknown) => reason)
         expect(serverCodeOf(error)).toBe(code)
       }

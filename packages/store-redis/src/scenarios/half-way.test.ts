@@ -122,7 +122,7 @@ describe('a decision over three slots of a cluster', () => {
     await until('all parts are being confirmed', () => confirming === 3)
     expect(await left()).toEqual([7, 7, 7])
     clock.advance(RESERVED_MS)
-    // Somebody asks about all three, and what has run out is given back.
+    // A check of all three gives back what has expired.
     expect(await left()).toEqual([7, 10, 7])
     open()
     await answer
