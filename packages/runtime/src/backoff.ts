@@ -1,6 +1,6 @@
-import type { Random } from './clock-and-random.ts'
 import { invalidOption, requireInteger, requireKnown, requireNumber } from './option-range.ts'
 import { describeValue, RuntimeError } from './runtime-error.ts'
+import type { Random } from './system.ts'
 
 /** Options of {@link backoffDelayMs}. */
 export interface BackoffOptions {

@@ -1,13 +1,4 @@
 export { type BackoffOptions, backoffDelayMs } from './backoff.ts'
-export {
-  type NowMs,
-  type Random,
-  type Sleep,
-  systemNowMs,
-  systemRandom,
-  systemSleep,
-  systemTurnEnd,
-} from './clock-and-random.ts'
 export type { DeliveryAttempt } from './delivery/delivery-attempt.ts'
 export { type DeliveryCounts, type DeliveryEvent, DeliveryQueue } from './delivery/delivery-queue.ts'
 export type { DeadLetter, DeliveryChanges, DeliveryRecord, DeliveryStore } from './delivery/delivery-store.ts'
@@ -38,3 +29,4 @@ export { mergeTopK, RecentTopK, TopK, type TopKOptions, type TopKSnapshot } from
 export { SnowflakeGenerator, type SnowflakeOptions } from './snowflake.ts'
 export { decodeSnowflake, SNOWFLAKE_EPOCH_MS, type SnowflakeParts } from './snowflake-id.ts'
 export { StartupGraph, type StartupPart, startupLevels } from './startup-graph.ts'
+export { type NowMs, type Random, type Sleep, systemNowMs, systemRandom, systemSleep, systemTurnEnd } from './system.ts'

@@ -1,7 +1,7 @@
 import { type BackoffOptions, backoffDelayMs, resolveBackoff } from './backoff.ts'
-import type { Random, Sleep } from './clock-and-random.ts'
 import { invalidOption, requireInteger, requireKnown } from './option-range.ts'
 import { RuntimeError } from './runtime-error.ts'
+import type { Random, Sleep } from './system.ts'
 
 /** Passed to the operation. */
 export interface RetryAttempt {

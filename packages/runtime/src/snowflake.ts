@@ -1,4 +1,3 @@
-import type { NowMs } from './clock-and-random.ts'
 import { requireInteger, requireKnown } from './option-range.ts'
 import { describeValue, RuntimeError } from './runtime-error.ts'
 import {
@@ -11,6 +10,7 @@ import {
   packLow,
   SNOWFLAKE_EPOCH_MS,
 } from './snowflake-id.ts'
+import type { NowMs } from './system.ts'
 
 /** Options of {@link SnowflakeGenerator}. */
 export interface SnowflakeOptions {

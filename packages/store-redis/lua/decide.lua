@@ -39,7 +39,7 @@
 -- captured locals of the running function for each one it uses, and here these are few.
 local function decide_the_rest()
   -- @include limits
-  -- @include key-records
+  -- @include records
   -- @include buckets
   -- @include windows
 
@@ -53,7 +53,7 @@ local function decide_the_rest()
     -- @include logs-and-slots
     -- @include algorithms
     -- @include leases
-    -- @include reservations
+    -- @include holds
     -- @include general-batches
     return decide_batch, save_longs
   end

@@ -13,14 +13,14 @@
 -- @include call-header
 -- @include rate-arithmetic
 -- @include limits
--- @include key-records
+-- @include records
 -- @include buckets
 -- @include windows
 -- @include corrections
 -- @include logs-and-slots
 -- @include algorithms
 -- @include leases
--- @include reservations
+-- @include holds
 
 local SETTLED, LATE, GONE, DUE, BEYOND = 0, 1, 2, 3, 4
 

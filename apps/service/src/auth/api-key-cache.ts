@@ -13,7 +13,7 @@ export interface KnownApiKey extends ApiKey {
  */
 export class ApiKeyCache implements Pick<ConfigTarget, 'apply' | 'beginReload' | 'endReload'> {
   #keys = new Map<string, KnownApiKey>()
-  /** What came since a reload began; undefined when none is in progress. */
+  /** What came since a reload began; undefined when none is under way. */
   #reloaded: Map<string, KnownApiKey> | undefined
   #isLoaded = false
 

@@ -23,14 +23,14 @@ export interface AuthenticatorParts {
   readonly failures?: SharedMemoryHandle | undefined
 }
 
-/** The parts of a request that identify the caller. */
+/** The parts of a request that say who asks. */
 export interface Credentials {
   readonly headers: IncomingHttpHeaders
   /** Address of the other end of the connection. */
   readonly remoteAddress: string
 }
 
-/** Why a caller was rejected, as logged. */
+/** Why somebody was not let in, as the log has it. */
 type Rejection = 'no-key' | 'unreadable' | 'unknown' | 'revoked' | 'expired'
 
 const CHALLENGE = 'Bearer realm="sluice"'

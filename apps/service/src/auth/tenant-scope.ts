@@ -62,7 +62,7 @@ const TENANT_OPERATIONS: Readonly<Partial<Record<OperationId, Narrowing>>> = {
   deleteBlock: entriesOfTenant,
 }
 
-/** The caller, or the rejection: the key of a tenant has no access to what concerns all tenants. */
+/** Who asks, or the rejection: a key of a tenant is good for nothing that concerns all tenants. */
 export function admittedTo(operation: Operation, who: Principal | Answer): Principal | Answer {
   if ('status' in who || who.tenant === undefined || narrowingOf(operation.id) !== undefined) return who
   return forbidden(

@@ -1,4 +1,4 @@
-import type { Sleep } from '../clock-and-random.ts'
+import type { Sleep } from '../system.ts'
 
 /** Passed to `deliver` for one attempt. */
 export interface DeliveryAttempt<T> {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Sleep } from '../clock-and-random.ts'
+import type { Sleep } from '../system.ts'
 import type { DeliveryAttempt } from './delivery-attempt.ts'
 import { type DeliveryEvent, DeliveryQueue, type DeliveryQueueOptions } from './delivery-queue.ts'
 import type { DeliveryChanges, DeliveryRecord, DeliveryStore } from './delivery-store.ts'

@@ -1,7 +1,7 @@
 import { type BackoffOptions, resolveBackoff } from '../backoff.ts'
-import { type NowMs, type Random, readClock, type Sleep } from '../clock-and-random.ts'
 import { requireInteger, requireName, requireNumber } from '../option-range.ts'
 import { RetriesExhausted, type RetryOptions, retry } from '../retry.ts'
+import { type NowMs, type Random, readClock, type Sleep } from '../system.ts'
 import { type DeliveryAttempt, DeliverySlots, runAttempt } from './delivery-attempt.ts'
 import {
   type DeadLetter,

@@ -8,7 +8,7 @@ import { jsonAnswer } from '../handler.ts'
 import type { ProblemError } from '../problems.ts'
 import { changedMeanwhile, invalidRequest } from '../problems.ts'
 
-/** The author of a change and the reason, as recorded in the audit log. */
+/** Who asks for a change, and why, as the audit log has it. */
 export function authorOf({ principal, body }: AnyRequest): Author {
   // The table of operations requires a role for every change, so every change has an author.
   if (principal === undefined) throw new Error('a change was asked for without an API key')

@@ -17,7 +17,7 @@ const NOTHING = /^0\s?(?:ms|s|m|h|d|w)$/
 /** The operations on alerts. */
 export type AlertOperation = 'listAlerts' | 'acknowledgeAlert' | 'silenceAlert' | 'listDeadLetters' | 'retryDeadLetter'
 
-/** Alerts, and webhook messages that could not be delivered. */
+/** What somebody should look at, and what could not be told to anybody. */
 export function alertHandlers(alerts: Alerts, notes: AuditNotes): OperationHandlers<AlertOperation> {
   return {
     listAlerts: async ({ parameters }) => pageAnswer(pageOfList(await alerts.list(), ({ id }) => id, parameters)),

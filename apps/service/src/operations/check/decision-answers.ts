@@ -47,7 +47,7 @@ export class DecisionAnswers {
     return this.tellIn(`${checkAnswerJson(this.#answerOf(decision)).slice(0, -1)},${more}}`, decision)
   }
 
-  /** The answer with the body `json`, a decision in another format, and a line end. */
+  /** The answer whose body is `json`, which tells of a decision in a form of its own, and a line end. */
   tellIn(json: string, decision: DecisionLike): Answer {
     const body = `${json}\n`
     const jitter = decision.allowed || this.#retryJitter === 0 ? 0 : this.#retryJitter * this.#random()
