@@ -6,7 +6,7 @@ import { medianOf } from './median.ts'
 import { WrkScript } from './wrk.ts'
 
 /**
- * Pairs of servers that are started anew: the random choices of the compiler in a process are worth up to a third of
+ * Pairs of servers that are restarted: the random choices of the compiler in a process are worth up to a third of
  * its speed, and stays with that process.
  */
 const STARTS = 5

@@ -136,7 +136,7 @@ describe('the process', () => {
   })
 })
 
-it('ends with 130 when it is interrupted, whatever is still under way', async () => {
+it('ends with 130 when it is interrupted, whatever is still in progress', async () => {
   const server = createServer()
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   onTestFinished(async () => {

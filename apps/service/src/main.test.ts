@@ -469,7 +469,7 @@ describe('a start that fails', () => {
     expect(service.output).toContain('  /rules/0/window (line 3): received "soon"; expected ')
   })
 
-  it('refuses rules whose state has no room in shared memory, instead of failing every check', async () => {
+  it('rejects rules whose state has no room in shared memory, instead of failing every check', async () => {
     const file = join(freshFolder(), 'sluice.yaml')
     const rule = { resource: '*', dimension: 'user', algorithm: 'sliding-window-log', limit: 5000, window: '1m' }
     writeFileSync(file, JSON.stringify({ rules: [rule] }))

@@ -227,7 +227,7 @@ describe('a configuration file', () => {
     ['service: { config: other.yaml }', 'service.config', 'does not refer to another'],
     ['service: [1]', 'with service ', 'an object'],
     ['service: { redisUrl: "http://:secret@h" }', 'service.redisUrl (hidden)', 'redis://'],
-  ])('with %s is refused', (text, received, expected) => {
+  ])('with %s is rejected', (text, received, expected) => {
     expect(() => fromFile(text)).toThrow(
       expect.objectContaining({
         code: 'SLUICE_SERVICE_INVALID_SETTING',
@@ -303,7 +303,7 @@ describe('a setting', () => {
     ['SLUICE_STORE_DEADLINE_MS', '60001'],
     ['SLUICE_STORE_DEADLINE_MS', '50ms'],
     ['SLUICE_DATA_DIR', 'a\nb'],
-  ])('%s=%j is refused', (variable, text) => {
+  ])('%s=%j is rejected', (variable, text) => {
     expect(() => fromEnvironment({ [variable]: text })).toThrow(
       expect.objectContaining({
         code: 'SLUICE_SERVICE_INVALID_SETTING',
@@ -320,19 +320,19 @@ describe('a setting', () => {
     ['SLUICE_WEBHOOK_SECRET', 'hunter2'],
     ['SLUICE_WEBHOOK_SECRET', `${SECRET},hunter2`],
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'grpc://u:hunter2@h'],
-  ])('%s that may hold a secret is refused without being shown', (variable, text) => {
+  ])('%s that may hold a secret is rejected without being shown', (variable, text) => {
     expect(() => fromEnvironment({ [variable]: text })).toThrow(`${variable}=(hidden)`)
     expect(() => fromEnvironment({ [variable]: text })).not.toThrow('hunter2')
   })
 
   it.each(['whsec_', `whsec_${'a'.repeat(28)}`, 'a'.repeat(32), `whsec_${'a'.repeat(96)}`, `whsec_${'a'.repeat(33)}`])(
-    'a webhook secret that is no 24 to 64 bytes of base64 is refused: %s',
+    'a webhook secret that is no 24 to 64 bytes of base64 is rejected: %s',
     (secret) => {
       expect(() => fromEnvironment({ SLUICE_WEBHOOK_SECRET: secret })).toThrow('SLUICE_WEBHOOK_SECRET to be whsec_')
     },
   )
 
-  it('a variable that was renamed is refused with its new name, not ignored', () => {
+  it('a variable that was renamed is rejected with its new name, not ignored', () => {
     expect(() => fromEnvironment({ SLUICE_ALERT_SECRET: 'a text of the old form' })).toThrow(
       expect.objectContaining({
         code: 'SLUICE_SERVICE_INVALID_SETTING',
@@ -385,18 +385,18 @@ describe('a flag', () => {
     ['--data-dri=x', 'the unknown flag --data-dri', 'did you mean --data-dir?'],
     ['--xyzzy', 'the unknown flag --xyzzy', '--help lists'],
     ['serve', '"serve"', 'only flags'],
-  ])('%s is refused', (flag, received, expected) => {
+  ])('%s is rejected', (flag, received, expected) => {
     expect(() => fromFlags(flag)).toThrow(
       expect.objectContaining({ received, expected: expect.stringContaining(expected) }),
     )
   })
 
-  it('without the value it needs is refused', () => {
+  it('without the value it needs is rejected', () => {
     expect(() => fromFlags('--port')).toThrow('--port without a value')
     expect(() => fromFlags('--port', '--leases')).toThrow(/--port/)
   })
 
-  it('of any kind, with any text, is read or refused with the code (property)', () => {
+  it('of any kind, with any text, is read or rejected with the code (property)', () => {
     const anyFlag = fc.oneof(
       fc.constantFrom(...SETTING_NAMES.map((name) => `--${SETTING_TABLE[name].flag}`)),
       fc.string(),

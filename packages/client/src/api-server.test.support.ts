@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** A request as it arrived at somebody's API. */
+/** A request as it arrived at the API. */
 export interface ApiRequest {
   readonly method: string
   readonly path: string
@@ -13,7 +13,7 @@ export interface ApiRequest {
 /** Answers the request of this number, which counts from 0. */
 export type ApiAnswer = (response: ServerResponse, number: number, request: IncomingMessage) => void
 
-/** Somebody's API on a free port of this machine, which ends with the test. */
+/** An API on a free port of this machine, closed with the test. */
 export class ApiServer {
   readonly asked: ApiRequest[] = []
   readonly url: string

@@ -1,4 +1,4 @@
-// What somebody gets to see who writes the wrong thing: one code, and words that say what to write instead. Nothing is
+// What users see for each mistake: one code, and text that says what to write instead. Nothing is
 // sent.
 import type { CheckRequest, FieldProblem } from '@sluice/contract'
 import { problemDocument } from '@sluice/contract'

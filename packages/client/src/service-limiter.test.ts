@@ -16,7 +16,7 @@ const ALLOWED: CheckAnswer = {
   dimension: 'user',
   rule: 'github',
 }
-const REFUSED: CheckAnswer = { ...ALLOWED, allowed: false, reason: 'limit', remaining: 0, retryAfter: 3 }
+const DENIED: CheckAnswer = { ...ALLOWED, allowed: false, reason: 'limit', remaining: 0, retryAfter: 3 }
 
 /** Turns from a service that answers like this, and goes on with the last. */
 async function turnsBy(...answers: [CheckAnswer, ...CheckAnswer[]]): Promise<{
@@ -41,7 +41,7 @@ async function turnsBy(...answers: [CheckAnswer, ...CheckAnswer[]]): Promise<{
 
 describe('serviceLimiter', () => {
   it('asks, waits for the announced time, and asks again', async () => {
-    const { server, time, turns } = await turnsBy(REFUSED, REFUSED, ALLOWED)
+    const { server, time, turns } = await turnsBy(DENIED, DENIED, ALLOWED)
     const turn = turns.acquire('github', { cost: 2 })
     await time.pass(3000)
     await time.pass(3000)
@@ -59,7 +59,7 @@ describe('serviceLimiter', () => {
   })
 
   it('is rejected when it would take too long, or for ever', async () => {
-    const { time, turns } = await turnsBy(REFUSED, REFUSED, { ...REFUSED, reason: 'never', retryAfter: null })
+    const { time, turns } = await turnsBy(DENIED, DENIED, { ...DENIED, reason: 'never', retryAfter: null })
     expect(await turns.acquire('a', { cost: 1, maxWait: 2999 })).toEqual({ allowed: false, retryAfterMs: 3000 })
     const turn = turns.acquire('a', { cost: 1 })
     await time.pass(3000)
@@ -67,14 +67,14 @@ describe('serviceLimiter', () => {
   })
 
   it('does not ask without end where a denial has no wait', async () => {
-    const { time, turns } = await turnsBy({ ...REFUSED, retryAfter: 0 }, ALLOWED)
+    const { time, turns } = await turnsBy({ ...DENIED, retryAfter: 0 }, ALLOWED)
     const turn = turns.acquire('a', { cost: 1 })
     await time.pass(1)
     expect(await turn).toMatchObject({ allowed: true })
   })
 
   it('ends with its signal', async () => {
-    const { time, turns } = await turnsBy(REFUSED)
+    const { time, turns } = await turnsBy(DENIED)
     const controller = new AbortController()
     const turn = turns.acquire('a', { cost: 1, signal: controller.signal })
     await time.until(3000)
@@ -88,7 +88,7 @@ describe('decisionOf', () => {
   it('tells an answer in the form of a decision', () => {
     const common = { rule: 'github', limit: 10, resetAt: Date.UTC(2026, 0, 1, 0, 1) }
     expect(decisionOf(ALLOWED)).toEqual({ ...common, allowed: true, reason: 'allowed', remaining: 4, retryAfterMs: 0 })
-    expect(decisionOf(REFUSED)).toEqual({
+    expect(decisionOf(DENIED)).toEqual({
       ...common,
       allowed: false,
       reason: 'limit',
@@ -104,7 +104,7 @@ describe('decisionOf', () => {
     })
     const failure = { mode: 'closed', cause: 'deadline', charged: 'unknown' } as const
     const nothing = { limit: null, remaining: null, resetAt: null, retryAfter: null }
-    const answer: CheckAnswer = { ...REFUSED, ...nothing, reason: 'unavailable', version: 7, delayMs: 5, failure }
+    const answer: CheckAnswer = { ...DENIED, ...nothing, reason: 'unavailable', version: 7, delayMs: 5, failure }
     const endless = Number.POSITIVE_INFINITY
     const none = { limit: endless, remaining: endless, resetAt: 0, retryAfterMs: endless }
     const reason = 'unavailable'

@@ -42,7 +42,7 @@ describe('openConfigStore', () => {
     },
   )
 
-  it.each(['deadlineMs', 'connections', 'pollMs', 'keepaliveMs'])('refuses a senseless %s', async (name) => {
+  it.each(['deadlineMs', 'connections', 'pollMs', 'keepaliveMs'])('rejects a senseless %s', async (name) => {
     for (const value of [0, -1, 1.5, Number.NaN, '5']) {
       const opened = openConfigStore(':memory:', { [name]: value })
       await expect(opened).rejects.toMatchObject({ code: 'SLUICE_INVALID_OPTION', received: value })

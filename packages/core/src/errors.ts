@@ -17,7 +17,7 @@ export const ERROR_CODES = {
   SLUICE_STORE_UNAVAILABLE: 'The store is unavailable, or rejected the call; nothing was changed by it.',
   SLUICE_OUTCOME_UNKNOWN: 'The store was asked and no answer came: what was asked for may have happened or not.',
   SLUICE_PROTOCOL: 'A store or a peer answered in a way that cannot be understood, or that contradicts this process.',
-  SLUICE_CONFLICT: 'Somebody else changed what was to be changed, or it stands in the way of the change.',
+  SLUICE_CONFLICT: 'Another change was made meanwhile, or existing data conflicts with this one.',
   SLUICE_NOT_FOUND: 'What was named does not exist.',
   SLUICE_CONFIG_UNAVAILABLE: 'The configuration database gave no usable answer; limits go on with what was known last.',
   SLUICE_CONFIG_NOT_WRITABLE: 'The configuration database refuses to write: its disk is full, or it is read-only.',

@@ -26,7 +26,7 @@ export {
 } from './policy/rule-set/checks/check-rule-set.ts'
 export { fileContent } from './policy/rule-set/checks/rule-set-file.ts'
 export { pointerTo, SchemaCheck } from './policy/rule-set/checks/schema-check.ts'
-export type { JsonSchema } from './policy/rule-set/schema/json-schema.ts'
+export type { JsonSchema } from './policy/rule-set/schema/rule-set-json-schema.ts'
 export { RULE_SET_FILE_SCHEMA, RULE_SET_SCHEMA } from './policy/rule-set/schema/rule-set-schema.ts'
 export { undeclaredDimensions } from './policy/rule-set/undeclared-dimensions.ts'
 export { type CalendarPeriod, calendarWindow } from './rule/calendar.ts'

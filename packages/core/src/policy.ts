@@ -45,4 +45,4 @@ export type {
 } from './policy/rule-set/rule-set.ts'
 export { RuleSetError, type RuleSetProblem } from './policy/rule-set/rule-set-error.ts'
 export type { UndeclaredDimension } from './policy/rule-set/undeclared-dimensions.ts'
-export type { Caller, UsageReport } from './policy/usage.ts'
+export type { Caller, UsageReport } from './policy/usage-report.ts'

@@ -14,7 +14,7 @@ describe('a Redis store', () => {
     ['an unknown failure mode', { failureMode: 'maybe' }, '"failureMode" of the fallback store cannot be used'],
     ['leases that are neither on nor off', { leases: 'yes' }, '"leases" of the Redis store cannot be used'],
     ['a deny cache of no time', { denyCache: 0 }, '"maxAgeMs" of the deny cache cannot be used'],
-  ])('refuses %s, and says what it takes', (_what, options, problem) => {
+  ])('rejects %s, and says what it takes', (_what, options, problem) => {
     const make = (): unknown => redisStore(NOWHERE, options as never)
     expect(make).toThrow(problem)
     try {

@@ -30,10 +30,10 @@ import type { RedisConnection } from './connection/connection.ts'
 import type { UrlOptions } from './connection/redis-url.ts'
 import { ShardedConnection } from './connection/sharded-connection.ts'
 import { LiveNodes } from './live-nodes.ts'
+import { ScriptStore } from './script-store.ts'
 import type { ServerWarning } from './server-warnings.ts'
 import { deniedWarning, inspectServer } from './server-warnings.ts'
 import { Startup } from './startup.ts'
-import { StrictStore } from './strict-store.ts'
 import { backgroundTimers, cachedClock, runAfterIo } from './system/event-loop.ts'
 import { ScriptRunner } from './wire/script-runner.ts'
 
@@ -156,7 +156,7 @@ const PREFIX = /^[A-Za-z0-9_.:-]{1,64}$/
 export class RedisStore extends CallbackStore {
   /** The outermost decorator. */
   readonly #outer: CallbackStore
-  readonly #exact: StrictStore | ClusterStore
+  readonly #exact: ScriptStore | ClusterStore
   readonly #fallback: FallbackStore
   readonly #leased: LeasedStore | undefined
   readonly #nodes: LiveNodes
@@ -205,8 +205,8 @@ export class RedisStore extends CallbackStore {
     const { initialNodes = 1, onNodesChange } = options
     const nodeOptions = { prefix, random, monotonicMs, timers: background, initialNodes, onNodesChange }
     this.#nodes = new LiveNodes(this.#runner, nodeOptions)
-    const strict = this.#strict(prefix, options)
-    const exact = connection.isCluster ? new ClusterStore(strict, random) : strict
+    const scriptStore = this.#scriptStore(prefix, options)
+    const exact = connection.isCluster ? new ClusterStore(scriptStore, random) : scriptStore
     this.#exact = exact
     const { leases = false, denyCache = 100 } = options
     const shared = { random, timers, monotonicMs }
@@ -287,9 +287,9 @@ export class RedisStore extends CallbackStore {
     await Promise.race([work, lapse.promise]).finally(cancel)
   }
 
-  #strict(prefix: string, options: RedisStoreOptions): StrictStore {
+  #scriptStore(prefix: string, options: RedisStoreOptions): ScriptStore {
     const { clock = systemClock, monotonicMs = systemMonotonicMs } = options
-    return new StrictStore({
+    return new ScriptStore({
       connection: this.#connection,
       runner: this.#runner,
       prefix,

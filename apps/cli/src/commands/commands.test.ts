@@ -156,7 +156,7 @@ describe('usage and reset', () => {
     ])
   })
 
-  it('ask for somebody', async () => {
+  it('need a caller', async () => {
     for (const name of ['usage', 'reset']) {
       const outcome = await sluice()(name)
       expect(outcome.code).toBe(2)
@@ -250,7 +250,7 @@ describe('rules', () => {
     expect(await value<Version>(['rules', 'stage', number, 'retired'])).toMatchObject({ stage: 'retired' })
   })
 
-  it('of a whole file are not put over what somebody else made meanwhile, unless that is said', async () => {
+  it('of a whole file do not overwrite a newer version without --force', async () => {
     await putRule('/mine', 1)
     const { number, ruleSet } = await value<VersionContent>(['rules', 'get'])
     const withRule = (name: string): object => ({
@@ -258,7 +258,7 @@ describe('rules', () => {
       rules: [...ruleSet.rules, { resource: `/${name}`, dimension: 'user', limit: 1, window: '1h' }],
     })
     const files = { 'a.json': JSON.stringify(withRule('of-a')), 'b.json': JSON.stringify(withRule('of-b')) }
-    // What only adds takes nothing away from anybody.
+    // A file that only adds rules replaces nothing.
     const first = await value<Version>(['rules', 'put', 'a.json'], { files })
     expect(first).toMatchObject({ stage: 'enforce', basedOn: number })
     for (const stage of [['enforce'], ['shadow'], ['percent', '--percent', '10']]) {

@@ -12,7 +12,7 @@ const SERVICE = join(import.meta.dirname, '../../../service/src/main.ts')
 const RULE = { resource: '/a', dimension: 'user', limit: 1, window: '1m' }
 
 /** Files that the service does not start with, and a part of what it says. */
-const REFUSED: readonly (readonly [name: string, content: unknown, found: string])[] = [
+const REJECTED: readonly (readonly [name: string, content: unknown, found: string])[] = [
   [
     'rules that cannot be used',
     {
@@ -61,12 +61,12 @@ async function serviceError(file: string): Promise<{ readonly code: unknown; rea
 }
 
 describe('rules validate', () => {
-  it.each(REFUSED)('says of %s what the service says', async (_, content, found) => {
+  it.each(REJECTED)('says of %s what the service says', async (_, content, found) => {
     const file = fileWith(content)
     const outcome = await run('rules', 'validate', file)
     expect(outcome.code).toBe(2)
     expect(outcome.out).toBe('')
-    expect(outcome.err).toMatch(/^sluice: SLUICE_CLI_INVALID_FILE: .*sluice\.yaml has \d+ problems?, /)
+    expect(outcome.err).toMatch(/^sluice: SLUICE_CLI_INVALID_FILE: .*sluice\.yaml has \d+ problems?; /)
     expect(outcome.err).toContain(found)
     const told = outcome.err.split('\n').filter((line) => line.startsWith('  '))
     const { code, problems } = await serviceError(file)

@@ -130,7 +130,7 @@ describe('without a service', () => {
     ['a variable', { PORT: 'http' }, 'PORT="http"'],
     ['a file that is not there', { SLUICE_CONFIG: '/nowhere/sluice.yaml' }, '/nowhere/sluice.yaml'],
     ['a secret', { REDIS_URL: 'hunter2' }, 'REDIS_URL=(hidden)'],
-  ])('fails on a setting that the service would refuse: %s', async (_, env, found) => {
+  ])('fails on a setting that the service would reject: %s', async (_, env, found) => {
     const url = `http://127.0.0.1:${await freePort()}`
     const { outcome, finding } = await examine(['doctor', '--url', url], { env })
     expect(finding('settings')).toMatchObject({ status: 'failed', found: expect.stringContaining(found) })
@@ -202,9 +202,9 @@ describe('with Redis', () => {
     const roles = two.outcome.json<{ findings: Finding[] }>().findings.filter(({ check }) => check === 'redis role')
     expect(roles.map(({ status }) => status)).toEqual(['ok', 'failed'])
     const wrong = server.url.replace('redis://', 'redis://stranger:hunter2@')
-    const refused = await examine([...(await bare()), '--redis-url', wrong])
-    expect(refused.finding('redis')).toMatchObject({ status: 'failed', found: expect.stringContaining('WRONGPASS') })
-    expect(refused.outcome.out).not.toContain('hunter2')
+    const rejected = await examine([...(await bare()), '--redis-url', wrong])
+    expect(rejected.finding('redis')).toMatchObject({ status: 'failed', found: expect.stringContaining('WRONGPASS') })
+    expect(rejected.outcome.out).not.toContain('hunter2')
     replica.pause()
     const hangs = await examine([...(await bare()), '--redis-url', replica.url], { wait: () => Promise.resolve() })
     expect(hangs.finding('redis')).toMatchObject({

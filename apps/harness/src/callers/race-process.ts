@@ -29,7 +29,7 @@ export type ProcessOrder =
 export type ProcessAnswer = Reply | { readonly kind: 'failed'; readonly problem: string }
 
 /**
- * Requests that a process has under way at once. They travel together, so a process makes its requests in many small
+ * Requests that a process has in flight at once. They travel together, so a process makes its requests in many small
  * calls, and those of all processes alternate; in one large call each, there would be hardly a race.
  */
 const REQUESTS_AT_ONCE = 4

@@ -30,7 +30,7 @@ async function run(...args: string[]): Promise<{ exitCode: number; output: strin
 
 describe('a run on Redis', () => {
   it('is exact, leaves the server as it was, and tells once what is wrong with it', async () => {
-    await server.command('SET', 'sluice:1:{=race}', 'of somebody else')
+    await server.command('SET', 'sluice:1:{=race}', 'of another program')
     const few = ['--algorithms', 'gcra,concurrency', '--max', '150', '--attempts', '1000']
     const { exitCode, output, errors } = await run('--json', ...few)
     const results: TestResult[] = JSON.parse(output)

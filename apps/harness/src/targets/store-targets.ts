@@ -5,7 +5,7 @@ import { sharedMemoryTarget } from './shared-memory-target.ts'
 
 /** A store that can be chosen on the command line. */
 export interface StoreChoice {
-  /** What it is and who asks it, in half a sentence. */
+  /** What it is and which callers use it, as a phrase. */
   readonly summary: string
   /** Said before the run, when the run shows less than its names promise. */
   readonly notice?: string

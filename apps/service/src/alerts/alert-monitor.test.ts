@@ -369,7 +369,7 @@ describe('after a restart', () => {
     expect(test.told).toEqual(['resolved a1'])
   })
 
-  it('what was pending begins anew', async () => {
+  it('what was pending starts over', async () => {
     const store = new TestStateStore()
     const before = new TestMonitor({ store })
     await before.lookAt(0, ERRORS)

@@ -118,7 +118,7 @@ describe('the schema of options', () => {
     ['/denial-rate/enabled', { 'denial-rate': { enabled: 'no' } }],
     ['/denialRate', { denialRate: {} }],
     ['/remindEverySeconds', { remindEverySeconds: -1 }],
-  ])('refuses %s of %j', (path, options) => {
+  ])('rejects %s of %j', (path, options) => {
     expect(check.problemsOf(options).map((problem) => problem.path)).toEqual([path])
   })
 })

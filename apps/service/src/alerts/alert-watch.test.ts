@@ -37,7 +37,7 @@ describe('a watch', () => {
     expect(watch).toEqual({ state: 'firing', since: 301_000 })
   })
 
-  it('begins anew when the condition was gone in between', () => {
+  it('starts over when the condition was gone in between', () => {
     play([
       [1000, true, 'pending'],
       [300_000, false, 'ok'],

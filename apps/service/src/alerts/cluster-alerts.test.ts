@@ -223,7 +223,7 @@ describe('while the document cannot be reached', () => {
     expect(cluster.told.slice(3)).toEqual(['id1_resolved'])
   })
 
-  it('by anybody for long, a message stays with its node', async () => {
+  it('by any node for long, a message stays with its node', async () => {
     const cluster = failing(3, [1, 2, 3])
     cluster.isReceiverUp = false
     await cluster.seconds(5)
@@ -317,7 +317,7 @@ describe('while the document cannot be reached', () => {
     expect(cluster.state.alerts.every(({ state }) => state === 'resolved')).toBe(true)
   })
 
-  it('a node that is started anew has the id that it knew before', async () => {
+  it('a node that is restarted has the id that it knew before', async () => {
     const cluster = new TestCluster(2)
     await cluster.seconds(10)
     for (const node of cluster.nodes) node.isConnected = false
@@ -329,7 +329,7 @@ describe('while the document cannot be reached', () => {
   })
 })
 
-it('writes the document anew when it is lost', async () => {
+it('rewrites the document when it is lost', async () => {
   const cluster = failing(2, [1])
   await cluster.seconds(10)
   cluster.loseDocument()

@@ -144,7 +144,7 @@ describe('the alerts of a process', () => {
     expect(text).not.toContain('T0KEN')
   })
 
-  it('begin anew when their file is damaged, and say so', async () => {
+  it('start over when their file is damaged, and say so', async () => {
     await writeFile(path, 'torn')
     const { alerts, log } = await start([])
     expect(await alerts.list()).toEqual([])
@@ -153,7 +153,7 @@ describe('the alerts of a process', () => {
     ])
   })
 
-  it('refuse an address that is none', async () => {
+  it('reject an address that is none', async () => {
     await expect(start(['ftp://hooks.example.com'])).rejects.toMatchObject({ code: 'SLUICE_SERVICE_INVALID_SETTING' })
   })
 

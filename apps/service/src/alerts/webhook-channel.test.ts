@@ -92,7 +92,7 @@ describe('a receiver that fails at first', () => {
       data: alert,
     })
     expect(first!.id).toBe('a1_firing')
-    // Each try has its own time: a receiver refuses what is older than five minutes.
+    // Each try has its own time: a receiver rejects what is older than five minutes.
     const times = receiver.posts.map(({ headers }) => Number(headers['webhook-timestamp']) - START_MS / 1000)
     expect(times).toEqual([0, 2, 6, 14])
     expect(new Set(receiver.posts.map(({ headers }) => headers['webhook-signature'])).size).toBe(4)

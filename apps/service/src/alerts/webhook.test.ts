@@ -247,7 +247,7 @@ describe('the deny list', () => {
     ['http://[::ffff:127.0.0.1]:9/x', LOCAL],
     ['http://0x7f.1:9/x', LOCAL],
     ['http://169.254.169.254/latest', ['169.254.0.0/16']],
-  ])('refuses %s at the start', (url, deniedTargets) => {
+  ])('rejects %s at the start', (url, deniedTargets) => {
     const delivery = webhookDelivery({ secrets: [], deniedTargets })
     expect(() => webhooksOf([url], delivery)).toThrow(/SLUICE_SERVICE_INVALID_SETTING.*--webhook-deny-list denies/s)
     expect(() => webhooksOf([url], PLAIN_DELIVERY)).not.toThrow()

@@ -47,7 +47,7 @@ describe('ApiKeyCache', () => {
     expect([cache.find('slk_old'), cache.find('slk_kept')?.role, cache.size]).toEqual([undefined, 'admin', 1])
   })
 
-  it('forgets what the first half of a reload brought when that is begun anew', () => {
+  it('forgets what the first half of a reload brought when that is restarted', () => {
     const cache = new ApiKeyCache()
     cache.beginReload()
     cache.apply(put(keyNamed('gone')))

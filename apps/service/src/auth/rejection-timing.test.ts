@@ -44,7 +44,7 @@ function idOf(series: number, index: number): string {
 function keyOf(kind: Kind, id: string): KnownApiKey {
   return {
     id,
-    name: 'somebody',
+    name: 'a key',
     role: 'admin',
     tenant: undefined,
     tier: undefined,
@@ -90,15 +90,15 @@ class Door {
     return (KINDS.indexOf(kind) + this.#round) % KINDS.length
   }
 
-  /** Milliseconds that a refusal takes. */
-  refuse(kind: Kind, index: number): number {
+  /** Milliseconds that a rejection takes. */
+  reject(kind: Kind, index: number): number {
     const tried = this.#tried++
     const remoteAddress = `10.${(tried >> 16) & 255}.${(tried >> 8) & 255}.${tried & 255}`
     const headers = { authorization: `Bearer ${idOf(this.#seriesOf(kind), index)}_${WRONG}` }
     const startedMs = systemMonotonicMs()
-    const refused = this.#authenticator.authenticate({ headers, remoteAddress }, 'viewer')
+    const rejected = this.#authenticator.authenticate({ headers, remoteAddress }, 'viewer')
     const tookMs = systemMonotonicMs() - startedMs
-    expect(refused).toMatchObject({ status: 401 })
+    expect(rejected).toMatchObject({ status: 401 })
     return tookMs
   }
 }
@@ -114,7 +114,7 @@ function measured(seed: number): Readonly<Record<Kind, readonly number[]>> {
     for (let index = 0; index < SAMPLES; index++) {
       const order = KINDS.map((kind) => ({ kind, place: random.nextUint32() }))
       order.sort((one, other) => one.place - other.place)
-      for (const { kind } of order) times[kind].push(door.refuse(kind, index))
+      for (const { kind } of order) times[kind].push(door.reject(kind, index))
     }
   }
   return times
@@ -142,7 +142,7 @@ function welch(one: Spread, other: Spread): number {
   return Math.abs(one.mean - other.mean) / Math.sqrt(one.variance / one.count + other.variance / other.count)
 }
 
-/** What can be told from keys that do not exist by the time that their refusal takes. */
+/** What can be told from keys that do not exist by the time that their rejection takes. */
 function toldApart(seed: number): readonly string[] {
   const times = measured(seed)
   const unknown = spreadOf(times.unknown)
@@ -155,7 +155,7 @@ function toldApart(seed: number): readonly string[] {
   })
 }
 
-it('a refusal takes as long for a key that does not exist, a wrong secret, and a key that has ended', () => {
+it('a rejection takes as long for a key that does not exist, a wrong secret, and a key that has ended', () => {
   let told = toldApart(1)
   for (let tried = 1; tried < MOST_TRIES && told.length > 0; tried++) told = toldApart(tried + 1)
   expect(told).toEqual([])

@@ -16,7 +16,7 @@ interface Scene {
   nowMs: number
   /** What the next requests get; an error is thrown. */
   answers: (number | 'none' | 'silent' | Error)[]
-  /** Ends the wait that is under way and lets what follows run; says how long it was. */
+  /** Ends the wait that is in progress and lets what follows run; says how long it was. */
   wake(): Promise<number>
   /** Ends the wait that began last; says how long it was. */
   wakeLast(): number

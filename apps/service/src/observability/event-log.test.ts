@@ -68,7 +68,7 @@ describe('EventLog', () => {
     expect(log.lines).toHaveLength(4)
   })
 
-  it('tells of single answers that are late once in ten seconds: they are no loss', () => {
+  it('reports single answers that are late once in ten seconds: they are no loss', () => {
     const { clock, log, events } = scene()
     for (let call = 0; call < 1000; call++) {
       events.store(LATE)

@@ -138,7 +138,7 @@ export class Instrument implements CheckObserver {
       this.#checks.recordAnonymous()
       this.#events.anonymous()
     }
-    if (!decision.allowed) this.#top.refused(request, decision.dimension)
+    if (!decision.allowed) this.#top.denied(request, decision.dimension)
     this.#signals?.recordCheck(!decision.allowed)
     this.#tracer?.decided(decision, durationMs)
   }

@@ -44,7 +44,7 @@ function parts() {
 }
 
 describe('ObservedEngine', () => {
-  it('answers as the engine does, at once, and tells of each decision', () => {
+  it('answers as the engine does, at once, and reports each decision', () => {
     const { observer, monotonicMs, ...options } = parts()
     const engine = new ObservedEngine<'sync'>({ ...options, ruleSet: RULES }, { observer, monotonicMs })
     const plain = new PolicyEngine<'sync'>({
@@ -65,7 +65,7 @@ describe('ObservedEngine', () => {
     expect(durations).toEqual(Array.from({ length: 33 }, (_, call) => 2 * call + 1))
   })
 
-  it('tells of reservations and descriptors, and not of what only looks', async () => {
+  it('reports reservations and descriptors, but no read-only calls', async () => {
     const { observer, monotonicMs, ...options } = parts()
     const engine = new ObservedEngine<'sync'>({ ...options, ruleSet: RULES }, { observer, monotonicMs })
     const taken = engine.reserve({ ...REQUEST, cost: 2 })
@@ -80,7 +80,7 @@ describe('ObservedEngine', () => {
     expect(observer.calls).toEqual(['used 0', 'u allowed 1', 'u limit 3', 'shop ok 5', 'shop over 7'])
   })
 
-  it('tells of decisions of a remote store when they are there, each with its own time', async () => {
+  it('reports decisions of a remote store when they are there, each with its own time', async () => {
     const { observer, monotonicMs, store, ...options } = parts()
     const remote = deferredStore(store)
     const engine = new ObservedEngine<'async'>({ ...options, store: remote, ruleSet: RULES }, { observer, monotonicMs })
@@ -91,7 +91,7 @@ describe('ObservedEngine', () => {
     expect(observer.calls.slice(1)).toEqual(['u allowed 3', 'u allowed 5'])
   })
 
-  it('tells of errors and passes them on, thrown or rejected', async () => {
+  it('reports errors and passes them on, thrown or rejected', async () => {
     const { observer, monotonicMs, store, ...options } = parts()
     const local = new ObservedEngine<'sync'>({ ...options, store, ruleSet: RULES }, { observer, monotonicMs })
     expect(() => local.check({ resource: '' })).toThrow('SLUICE_INVALID_OPTION')
@@ -118,7 +118,7 @@ describe('ObservedEngine', () => {
     expect((await engine.check(REQUEST)).allowed).toBe(false)
   })
 
-  it('says nothing of rules that were refused', () => {
+  it('says nothing of rules that were rejected', () => {
     const { observer, monotonicMs, ...options } = parts()
     const engine = new ObservedEngine<'sync'>(options, { observer, monotonicMs })
     const broken = { rules: [{ resource: '', dimension: 'user', limit: 1, window: '1m' }] } as const

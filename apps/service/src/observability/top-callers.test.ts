@@ -13,7 +13,7 @@ function recent() {
 const VIEW = { limit: 10, secret: SECRET }
 
 describe('TopCallers', () => {
-  it('counts refusals by the caller of the dimension that refused', () => {
+  it('counts denials by the caller of the dimension that denied', () => {
     const ruleSet: RuleSet = {
       rules: [
         { resource: '*', dimension: 'user', limit: 1, window: '1m' },
@@ -49,15 +49,15 @@ describe('TopCallers', () => {
       service: 'billing',
       descriptors: { plan: 'free', seats: 3 },
     }
-    top.refused(request, 'tenant+user')
-    top.refused(request, 'plan')
-    top.refused(request, 'service')
-    top.refused(request, 'seats')
-    top.refused(request, 'ip')
-    top.refused({ ...request, ip: '2001:db8::2' }, 'ip')
-    top.refused(request, 'global')
-    top.refused(request, 'toString')
-    top.refused({ resource: '/' }, 'user')
+    top.denied(request, 'tenant+user')
+    top.denied(request, 'plan')
+    top.denied(request, 'service')
+    top.denied(request, 'seats')
+    top.denied(request, 'ip')
+    top.denied({ ...request, ip: '2001:db8::2' }, 'ip')
+    top.denied(request, 'global')
+    top.denied(request, 'toString')
+    top.denied({ resource: '/' }, 'user')
     const shown = shownCallers(top.snapshot(), VIEW).map(({ dimension, entries }) => [
       dimension,
       entries.map(({ entity, denials }) => `${entity} ${denials}`),
@@ -74,19 +74,19 @@ describe('TopCallers', () => {
 
   it('shows API keys by their digests only', () => {
     const { top } = recent()
-    top.refused({ resource: '/', apiKey: 'key-abc' }, 'apiKey')
+    top.denied({ resource: '/', apiKey: 'key-abc' }, 'apiKey')
     const digest = keyDigest('key-abc', Buffer.from(SECRET).toString('hex'))
     expect(shownCallers(top.snapshot(), VIEW)).toEqual([
       { dimension: 'apiKey', entries: [{ entity: digest, denials: 1, error: 0 }] },
     ])
   })
 
-  it('finds the few that are refused most among a flood of others, in bounded memory', () => {
+  it('finds the few that are denied most among a flood of others, in bounded memory', () => {
     const { top } = recent()
     for (let number = 0; number < 100_000; number++) {
-      top.refused({ resource: '/', ip: `10.${number >> 16}.${(number >> 8) & 255}.${number & 255}` }, 'ip')
-      if (number % 10 === 0) top.refused({ resource: '/', ip: '203.0.113.7' }, 'ip')
-      top.refused({ resource: '/', descriptors: { [`d${number % 1000}`]: number } }, `d${number % 1000}`)
+      top.denied({ resource: '/', ip: `10.${number >> 16}.${(number >> 8) & 255}.${number & 255}` }, 'ip')
+      if (number % 10 === 0) top.denied({ resource: '/', ip: '203.0.113.7' }, 'ip')
+      top.denied({ resource: '/', descriptors: { [`d${number % 1000}`]: number } }, `d${number % 1000}`)
     }
     const { dimensions } = top.snapshot()
     expect(dimensions).toHaveLength(16)
@@ -98,7 +98,7 @@ describe('TopCallers', () => {
     expect(first!.denials - first!.error).toBeLessThanOrEqual(10_000)
   })
 
-  it('says how many refusals there were at most, and how many fewer there may have been', () => {
+  it('says how many denials there were at most, and how many fewer there may have been', () => {
     const callers = { total: 20, missed: 4, entries: [{ key: 'ann', count: 10, missed: 3 }] }
     const shown = shownCallers({ startedAt: 0, dimensions: [{ dimension: 'user', callers }] }, VIEW)
     expect(shown).toEqual([{ dimension: 'user', entries: [{ entity: 'ann', denials: 13, error: 3 }] }])
@@ -107,7 +107,7 @@ describe('TopCallers', () => {
   it('forgets after ten minutes, and remembers for five', () => {
     const { clock, top } = recent()
     const start = clock.nowMicros() / 1000
-    top.refused({ resource: '/', user: 'ann' }, 'user')
+    top.denied({ resource: '/', user: 'ann' }, 'user')
     clock.advance(10 * 60_000 - 1)
     expect(shownCallers(top.snapshot(), VIEW)[0]!.entries).toHaveLength(1)
     expect(top.snapshot().startedAt).toBe(start)
@@ -118,17 +118,17 @@ describe('TopCallers', () => {
 
   it('counts a caller by the beginning of a very long name', () => {
     const { top } = recent()
-    top.refused({ resource: '/', user: 'x'.repeat(10_000) }, 'user')
+    top.denied({ resource: '/', user: 'x'.repeat(10_000) }, 'user')
     expect(shownCallers(top.snapshot(), VIEW)[0]!.entries[0]!.entity).toBe('x'.repeat(256))
   })
 
   it('adds up what several threads know', () => {
     const one = recent().top
     const other = recent().top
-    for (let call = 0; call < 3; call++) one.refused({ resource: '/', user: 'ann' }, 'user')
-    for (let call = 0; call < 2; call++) other.refused({ resource: '/', user: 'ann' }, 'user')
-    for (let call = 0; call < 4; call++) other.refused({ resource: '/', user: 'bob', ip: '192.0.2.1' }, 'user')
-    other.refused({ resource: '/', ip: '192.0.2.1' }, 'ip')
+    for (let call = 0; call < 3; call++) one.denied({ resource: '/', user: 'ann' }, 'user')
+    for (let call = 0; call < 2; call++) other.denied({ resource: '/', user: 'ann' }, 'user')
+    for (let call = 0; call < 4; call++) other.denied({ resource: '/', user: 'bob', ip: '192.0.2.1' }, 'user')
+    other.denied({ resource: '/', ip: '192.0.2.1' }, 'ip')
     const merged = mergeTopCallers([one.snapshot(), other.snapshot()])
     expect(shownCallers(merged, { ...VIEW, limit: 1 })).toEqual([
       { dimension: 'ip', entries: [{ entity: '192.0.2.1', denials: 1, error: 0 }] },

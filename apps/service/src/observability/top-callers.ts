@@ -33,7 +33,7 @@ export class TopCallers {
   }
 
   /** Counts a denial for the caller of `request` in `dimension`; for a joint dimension, for each of its parts. */
-  refused(request: PolicyRequest, dimension: string): void {
+  denied(request: PolicyRequest, dimension: string): void {
     if (!dimension.includes('+')) this.#count(request, dimension)
     else for (const part of dimension.split('+')) this.#count(request, part)
   }

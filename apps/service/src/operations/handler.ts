@@ -3,7 +3,7 @@ import type { ApiKeyRole, Page } from '@sluice/config-store'
 import type { Handlers, OperationId, OperationInput, Precondition } from '@sluice/contract'
 import { etagOf } from '@sluice/contract'
 
-/** Who asks, as an API key says. */
+/** The caller, as identified by an API key. */
 export interface Principal {
   /** The visible part of the key, or what it is called in the audit log. */
   readonly id: string

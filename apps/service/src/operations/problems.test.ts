@@ -20,7 +20,7 @@ describe('answerToError', () => {
     ['SLUICE_STORE_FULL', 'SLUICE_HTTP_OVERLOADED', '1'],
     ['SLUICE_CLOSED', 'SLUICE_HTTP_NOT_READY', '1'],
     ['SLUICE_OUTCOME_UNKNOWN', 'SLUICE_HTTP_OUTCOME_UNKNOWN', undefined],
-  ])('tells of %s without what it says about the inside', (code, problem, retryAfter) => {
+  ])('reports %s without what it says about the inside', (code, problem, retryAfter) => {
     const { status, detail, headers } = answerTo(code)
     expect([status, headers['Retry-After']]).toEqual([PROBLEMS[problem].status, retryAfter])
     expect(detail).not.toContain('db.internal')
@@ -35,7 +35,7 @@ describe('answerToError', () => {
     ['SLUICE_INVALID_DURATION', 400],
     ['SLUICE_INVALID_COST', 400],
     ['SLUICE_INVALID_KEY', 400],
-  ])('tells of %s in its own words', (code, status) => {
+  ])('reports %s in its own words', (code, status) => {
     const answer = answerTo(code)
     expect([answer.status, answer.detail]).toEqual([status, 'The host db.internal:5432 said no; received 7. Look.'])
   })

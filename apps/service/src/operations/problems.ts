@@ -160,7 +160,7 @@ export function problemAnswer(code: ProblemCode, details: ProblemAnswerDetails):
 /** How many problems an answer lists. */
 const MOST_LISTED = 64
 
-/** The answer to parameters or a body of the wrong form: everything that is wrong, as far as anybody will read. */
+/** The answer to invalid parameters or an invalid body: all problems, up to a limit. */
 export function invalidRequestAnswer({ problems, unlisted = 0 }: InvalidRequest): Answer {
   const errors = problems.slice(0, MOST_LISTED)
   const places = errors.map(({ path }) => path || 'the body').join(', ')
@@ -185,7 +185,7 @@ export interface InvalidRequest {
  */
 export type PlaceOf = (path: string) => string | undefined
 
-/** A place in a rule set as the texts of problems name it; what is between quotes is somebody's resource or name. */
+/** A path in a rule set as problem texts name it. Quoted parts are resources or names. */
 const PLACE = /(?<![\w"/.])\/(?:rules|tiers|exemptions|denyList|domains)\/\d+(?:\/\w+)*/g
 
 /**

@@ -46,7 +46,7 @@ it('is 503 from the moment shutdown begins', async () => {
   expect(reasons).toEqual([{ code: 'stopping', message: expect.stringContaining('another node') }])
 })
 
-it('looks anew each time', async () => {
+it('checks again at each call', async () => {
   let check = CONFIG
   const readiness = new Readiness([() => check])
   expect((await readiness.answer()).status).toBe(503)

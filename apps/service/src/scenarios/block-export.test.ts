@@ -151,7 +151,7 @@ describe('the webhook of blocks', () => {
     expect(Number(timestamp)).toBe(START_MS / 1000)
   })
 
-  it('tells of blocks that people set and lift, once each, and of addresses only', async () => {
+  it('reports blocks that operators set and lift, once each, and only for addresses', async () => {
     const receiver = await Receiver.start(status(204))
     const service = await start({ blockWebhooks: [receiver.origin] })
     const user = { dimension: 'user', entity: 'u1', duration: '1h' }

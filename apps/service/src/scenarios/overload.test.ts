@@ -7,7 +7,7 @@ import { answerOf, startRealService, startService } from '../service.fixture.ts'
 
 const CHECK = { userId: 'u1', resource: '/x' }
 
-/** Checks that the service has under way at most. */
+/** Checks that the service has in flight at most. */
 const CAPACITY = 16
 
 /** Factor of the load over the capacity. */
@@ -57,7 +57,7 @@ async function askCheck(port: number, agent: Agent, userId: string): Promise<num
   return response.statusCode
 }
 
-describe('three times as many checks as can be under way', () => {
+describe('three times as many checks as can be in flight', () => {
   it('are answered as well as ever as far as there is room, the others at once, and all when it is over', async () => {
     const node = await startSmall()
     const each = 40

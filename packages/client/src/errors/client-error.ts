@@ -109,7 +109,7 @@ function isClientErrorCode(code: unknown): code is ClientErrorCode {
   return typeof code === 'string' && (Object.hasOwn(CLIENT_ERRORS, code) || Object.hasOwn(PROBLEMS, code))
 }
 
-/** Most fields that a message tells of; `errors` has all. */
+/** Maximum number of fields in a message; `errors` has all. */
 const MOST_TOLD = 5
 
 /**

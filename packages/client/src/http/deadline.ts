@@ -1,7 +1,7 @@
 import type { NowMs, Sleep } from '@sluice/runtime/portable'
 import { ClientError } from '../errors/client-error.ts'
 
-/** Why a wait ends that is not needed any more: any value does that is not made anew for each call. */
+/** Why a wait ends that is not needed any more: any value does that is not created again for each call. */
 const OVER = 'over'
 
 /** What may end a call. */

@@ -183,7 +183,7 @@ describe('a cache file that cannot be used', () => {
     expect(await cache.open()).toEqual({ state: 'refused', reason: expect.stringContaining('postgres://staging') })
   })
 
-  it('that was damaged is not merged with: it is reported, and lost until it is written anew', async () => {
+  it('that was damaged is not merged with: it is reported, and lost until it is rewritten', async () => {
     const { open, path, events } = await scene()
     const cache = open()
     await fill(cache, [overrideOf('a', 1)])

@@ -312,7 +312,7 @@ describe('following', () => {
 })
 
 describe('refresh()', () => {
-  it('resolves when all that was committed before the call is in force, also while a look is under way', async () => {
+  it('resolves when all that was committed before the call is in force, also while a look is in progress', async () => {
     const { feed, target, timers, follow } = scene()
     feed.isMute = true
     const follower = follow()
@@ -326,7 +326,7 @@ describe('refresh()', () => {
     }
     const first = follower.refresh()
     await timers.advance(0)
-    // The look under way has its answer already.
+    // The look in flight has its answer already.
     feed.commit(overrideOf('late', 1))
     feed.since = answer
     const second = follower.refresh()

@@ -195,7 +195,7 @@ describe('the file on disk', () => {
     expect(restarted.content()).toEqual([overrideOf('a', 1)])
   })
 
-  it('that was lost is written anew from the database, though not more than every 10 minutes', async () => {
+  it('that was lost is rewritten from the database, though not more than every 10 minutes', async () => {
     const { path, feed, start, settle, events, timers } = await scene()
     feed.use(enforced(1))
     feed.commit(...ENTRIES)

@@ -32,7 +32,7 @@ export interface Verdict {
   ruling: Ruling
   /** Whole units that could still be taken now: after the charge when allowed, before it when not. */
   remaining: number
-  /** When the full limit is there again if nothing more is taken (windows: when the current window ends). */
+  /** When the full limit is available again if nothing more is taken (windows: when the current window ends). */
   resetAt: number
   /** The first instant at which this very question would be allowed if nothing else happens; `now` when allowed. */
   retryAt: number

@@ -180,7 +180,7 @@ describe.each<[string, () => Store]>([
     expect(log).toEqual(['b let in after 100'])
   })
 
-  it('does not wait longer than it may behind somebody who waits longer', async () => {
+  it('does not wait longer than its maximum behind a caller that waits longer', async () => {
     const limiter = limiterOf({ ...bucket, refillPerSecond: 1 }, { store: store() })
     await limiter.check('key', { cost: 2 })
     start(limiter, 'patient', { cost: 2 })

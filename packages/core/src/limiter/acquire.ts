@@ -17,7 +17,7 @@ const LONGEST_PAUSE_MS = 100
 const PAUSE_PER_KEY_MS = 1
 
 /**
- * What a denied caller waits for. `slot`: somebody may give one back at any time, in this process or in another.
+ * What a denied caller waits for. `slot`: a holder may release one at any time, in this process or in another.
  * `time`: it is known when units come back; this process may give some back earlier.
  */
 export interface Obstacle {

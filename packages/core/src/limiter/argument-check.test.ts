@@ -130,7 +130,7 @@ describe('calls that cannot be meant', () => {
 })
 
 describe('adjust', () => {
-  it.each([1.5, Number.NaN, Number.POSITIVE_INFINITY, '3', undefined, null])('refuses %s by code', (units) => {
+  it.each([1.5, Number.NaN, Number.POSITIVE_INFINITY, '3', undefined, null])('rejects %s by code', (units) => {
     expect(() => untyped['adjust']!('a', units)).toThrow(
       expect.objectContaining({
         code: 'SLUICE_INVALID_COST',

@@ -143,13 +143,13 @@ describe('createLimiter', () => {
       'SLUICE_INVALID_DURATION',
       /"window" is not a usable duration; received 0/,
     ],
-  ])('refuses %s', (_what, options, code, message) => {
+  ])('rejects %s', (_what, options, code, message) => {
     const error = misuse(() => create(options))
     expect(error.code).toBe(code)
     expect(error.message).toMatch(message)
   })
 
-  it('refuses one name for two rules on one store, and allows it on two', () => {
+  it('rejects one name for two rules on one store, and allows it on two', () => {
     const store = memoryStore({ clock: new FakeClock() })
     createLimiter({ ...rule, store })
     createLimiter({ ...rule, store })
@@ -218,7 +218,7 @@ describe('a misused call', () => {
   it('a settlement of a cost that is none, which can be made good', () => {
     const limiter = create(rule)
     const reservation = limiter.reserve('key', { cost: 2 })
-    if (!reservation.allowed) throw new Error('refused')
+    if (!reservation.allowed) throw new Error('denied')
     expect(misuse(() => reservation.settle(Number.NaN)).code).toBe('SLUICE_INVALID_COST')
     expect(reservation.settle(1)).toEqual({ outcome: 'settled', corrected: -1 })
   })
@@ -281,7 +281,7 @@ describe('off', () => {
     expect(await limiter.acquire('key')).toMatchObject(unlimited)
     expect(limiter.refund(limiter.check('key'))).toEqual({ outcome: 'settled', corrected: 0 })
     const reservation = limiter.reserve('key', { cost: 5 })
-    if (!reservation.allowed) throw new Error('refused')
+    if (!reservation.allowed) throw new Error('denied')
     expect(reservation.decision).toMatchObject({ ...unlimited, cost: 5 })
     expect(reservation.renew()).toEqual({ outcome: 'settled', corrected: 0 })
     expect(reservation.settle(9)).toEqual({ outcome: 'settled', corrected: 0 })
@@ -301,7 +301,7 @@ describe('close', () => {
     expect(createLimiter({ ...rule, store }).tryAcquire('key')).toBe(true)
   })
 
-  it('refuses every method afterwards', async () => {
+  it('rejects every method afterwards', async () => {
     for (const limits of [rule, { limit: 'off', window: '1m' } as const]) {
       const limiter = createLimiter({ ...limits, store: memoryStore({ clock: new FakeClock() }) })
       const decision = limiter.check('key')
@@ -397,7 +397,7 @@ describe('on a store that answers by promise', () => {
   it('two settlements at once are one', async () => {
     const limiter = createLimiter({ ...rule, store: deferredStore(memoryStore({ clock: new FakeClock() })) })
     const reservation = await limiter.reserve('key', { cost: 3 })
-    if (!reservation.allowed) throw new Error('refused')
+    if (!reservation.allowed) throw new Error('denied')
     const both = await Promise.all([reservation.settle(2), reservation.release()])
     expect(both).toEqual([
       { outcome: 'settled', corrected: -1 },

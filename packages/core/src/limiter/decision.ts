@@ -46,8 +46,8 @@ interface DecisionFields<M extends Mode> {
   /** Units charged by this decision: 0 when denied and when only asked. */
   readonly cost: number
   /**
-   * When its full limit is there again if nothing more is taken; milliseconds since 1970, rounded up. 0 when nothing
-   * limits the call, and when `remaining` is null.
+   * When its full limit is available again if nothing more is taken; milliseconds since 1970, rounded up. 0 when
+   * nothing limits the call, and when `remaining` is null.
    */
   readonly resetAt: number
   /** How long an admitted call must wait for its turn (`leaky-bucket-queue`), in milliseconds; else 0. */

@@ -29,7 +29,7 @@ export class KeyQueue {
     return this.#waiting
   }
 
-  /** Keys that somebody waits for. */
+  /** Keys with waiting callers. */
   get keys(): number {
     return this.#queues.size
   }
@@ -56,7 +56,7 @@ export class KeyQueue {
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const waiter = { admit: resolve, reject }
-    // Somebody who leaves before the turn comes must not leave an unhandled rejection behind.
+    // A caller that leaves before its turn must not leave an unhandled rejection behind.
     promise.catch(() => undefined)
     if (queue.size === 0) resolve()
     queue.add(waiter)

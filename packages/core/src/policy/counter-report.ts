@@ -19,7 +19,8 @@ export interface CounterReport {
    */
   readonly remaining: number | null
   /**
-   * When the full limit is there again if nothing more is taken; milliseconds since 1970, rounded up. 0 when unknown.
+   * When the full limit is available again if nothing more is taken; milliseconds since 1970, rounded up. 0 when
+   * unknown.
    */
   readonly resetAt: number
   /** Milliseconds since 1970 until which the caller is blocked under the rule; 0 when it is not. */

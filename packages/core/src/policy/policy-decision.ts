@@ -35,8 +35,8 @@ export interface PolicyDecision {
   /** Units charged to it: 0 when denied and when only asked. */
   readonly cost: number
   /**
-   * When its full limit is there again if nothing more is taken; milliseconds since 1970, rounded up; 0 when unlimited
-   * or unknown.
+   * When its full limit is available again if nothing more is taken; milliseconds since 1970, rounded up; 0 when
+   * unlimited or unknown.
    */
   readonly resetAt: number
   /**

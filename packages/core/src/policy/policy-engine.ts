@@ -56,8 +56,8 @@ import type { RuleSet } from './rule-set/rule-set.ts'
 import type { UndeclaredDimension } from './rule-set/undeclared-dimensions.ts'
 import { ShadowRunner } from './shadow-runner.ts'
 import { decideEach, whenAnswered } from './store-answer.ts'
-import type { Caller, RuleCounters, UsageReport } from './usage.ts'
-import { countersOf, ownerOf, usageReports } from './usage.ts'
+import type { Caller, RuleCounters, UsageReport } from './usage-report.ts'
+import { countersOf, ownerOf, usageReports } from './usage-report.ts'
 
 /** What a policy engine is made of. */
 export interface PolicyEngineOptions<M extends Mode = Mode> {

@@ -6,9 +6,9 @@ import type { UndeclaredDimension } from './rule-set/undeclared-dimensions.ts'
  * Something worth counting that an engine did.
  *
  * - `shadow`: a rule, or a candidate version as a whole, was evaluated without being enforced. `rule` is the one that
- *   would have refused or had the least remaining; `version` is 0 for a rule of the enforced version.
+ *   would have denied or had the least remaining; `version` is 0 for a rule of the enforced version.
  * - `shadow-failed`: that could not be done. The request was not touched by it.
- * - `blocked`: a caller was blocked, by a penalty or by somebody.
+ * - `blocked`: a caller was blocked, by a penalty or by an operator.
  * - `block-not-kept`: a block holds on this node, and could not be handed on.
  * - `penalty-failed`: a denial could not be counted, or a block could not be written to the store.
  * - `override-unusable`: an override cannot be applied to a rule, whose own numbers hold instead.
@@ -62,6 +62,6 @@ export function tellPolicy(observe: PolicyObserver | undefined, event: PolicyEve
   try {
     observe?.(event)
   } catch {
-    // A request must not fail because somebody counts it.
+    // An observer must not fail a request.
   }
 }

@@ -124,7 +124,7 @@ export class VersionSelector {
     return [...found.values()]
   }
 
-  /** The rule sets by which somebody is refused. */
+  /** The rule sets that can deny a request. */
   #inForce(): readonly Snapshot[] {
     return this.#candidate === undefined ? [this.enforced] : [this.enforced, this.#candidate.enforced]
   }

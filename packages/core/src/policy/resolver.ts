@@ -100,7 +100,7 @@ export class Resolver {
    */
   resolve(snapshot: Snapshot, request: PolicyRequest, nowMs: number): ResolvedRequest {
     const resolved = new ResolvedRequest(snapshot.version)
-    const ruling = this.#refusal(snapshot, request, nowMs)
+    const ruling = this.#denial(snapshot, request, nowMs)
     if (ruling !== undefined) return resolved.rule(ruling)
     const exemption = this.exemptionOf(snapshot, request, nowMs)
     if (exemption !== undefined && exemption.rules === undefined) {
@@ -136,7 +136,7 @@ export class Resolver {
     return this.#readers.of(dimension)
   }
 
-  /** The entry of the deny list that a request is refused by. */
+  /** The entry of the deny list that a request is denied by. */
   denialOf(snapshot: Snapshot, request: PolicyRequest, nowMs: number): DenyEntry | undefined {
     if (snapshot.denyList.isEmpty) return undefined
     return snapshot.denyList.find(request, (dimension) => this.entityOf(request, dimension), nowMs)
@@ -263,7 +263,7 @@ export class Resolver {
     return terms === undefined ? rule.only : rule.onlyUnder(terms)
   }
 
-  #refusal(snapshot: Snapshot, request: PolicyRequest, nowMs: number): PolicyDecision | undefined {
+  #denial(snapshot: Snapshot, request: PolicyRequest, nowMs: number): PolicyDecision | undefined {
     const entry = this.denialOf(snapshot, request, nowMs)
     if (entry !== undefined) {
       return ruled({

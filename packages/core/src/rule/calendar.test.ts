@@ -166,7 +166,7 @@ describe('the windows of any period and zone', () => {
         const window = calendarWindow({ ...calendar }, now)
         expect(window.startAt).toBeLessThanOrEqual(now)
         expect(window.endAt).toBeGreaterThan(now)
-        // A copy of the calendar: the window is found anew, not remembered.
+        // A copy of the calendar: the window is computed again, not remembered.
         expect(calendarWindow({ ...calendar }, window.startAt)).toEqual(window)
         expect(calendarWindow({ ...calendar }, window.endAt - 1)).toEqual(window)
         expect(calendarWindow({ ...calendar }, window.startAt - 1).endAt).toBe(window.startAt)

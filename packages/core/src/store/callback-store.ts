@@ -98,8 +98,8 @@ class PromiseStoreAdapter extends CallbackStore {
 }
 
 /**
- * Completes a pending batch by a function that returns a promise. It decides on a copy: while it is under way, the
- * submitted batch stays as it was, so that somebody else can still decide it.
+ * Completes a pending batch by a function that returns a promise. It decides on a copy: while it is in progress, the
+ * submitted batch stays as it was, so that another store can still decide it.
  */
 export function completeAfter(pending: PendingBatch, decide: (batch: Batch) => Promise<void>): void {
   const batch = copyBatch(pending.batch)

@@ -40,6 +40,6 @@ export function tell(observe: StoreObserver | undefined, event: StoreEvent): voi
   try {
     observe?.(event)
   } catch {
-    // A check must not fail because somebody counts it.
+    // An observer must not fail a check.
   }
 }

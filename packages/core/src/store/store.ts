@@ -72,7 +72,7 @@ export interface Receipt {
 export interface Settlement {
   /**
    * `settled`: the charge now stands at the actual cost. `late`: the reservation had run out and been given back, so
-   * the actual cost was charged anew. `gone`: the slot to renew or release is no longer held.
+   * the actual cost was charged again. `gone`: the slot to renew or release is no longer held.
    */
   readonly outcome: 'settled' | 'late' | 'gone'
   /** Units changed, over all limits: below 0 given back, above 0 charged. May be fractional for metered limits. */

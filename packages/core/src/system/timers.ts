@@ -5,7 +5,7 @@
 export interface Timers {
   /**
    * Calls `run` once after `delayMs` (0 or more, any length). Returns a function that cancels it; cancelling after it
-   * ran does nothing. A waiting timer keeps the process alive, because somebody awaits its result.
+   * ran does nothing. A waiting timer keeps the process alive, because a caller awaits its result.
    */
   schedule(delayMs: number, run: () => void): () => void
 }

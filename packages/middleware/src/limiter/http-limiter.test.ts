@@ -80,7 +80,7 @@ describe('an outcome', () => {
     expect(remote.joined()).toBe(0)
   })
 
-  it('has nothing to finish unless somebody wants to know', () => {
+  it('has nothing to finish without an option that needs it', () => {
     expect((scene({ limit: 1, window: '1m' }).now() as Admission).finish).toBeUndefined()
     expect((scene({ limit: 1, window: '1m', refund: [500] }).now() as Admission).finish).toBeTypeOf('function')
     expect((scene({ limit: 1, window: '1m', skip: () => true }).now() as Admission).decision).toBeUndefined()
@@ -243,7 +243,7 @@ describe('rules of several kinds', () => {
     expect(now().decision?.remaining).toBe(8)
   })
 
-  it('keep their slots for as long as the request is under way', async () => {
+  it('keep their slots for as long as the request is in progress', async () => {
     const { timers, now, allowed } = scene({ rules })
     const first = now() as Admission
     await timers.advance(120_000)
@@ -474,7 +474,7 @@ it('an unavailable store has a status of its own, whatever that of denials is', 
   await store.close()
 })
 
-/** The codes of mistakes that limiters with these options tell of, when they are made and for these requests. */
+/** The codes of mistakes that limiters with these options report, at creation and for these requests. */
 function codesOf(calls: readonly Call[], ...limiters: readonly RateLimitOptions<Call>[]): string[] {
   const codes: string[] = []
   const warn = ({ code }: { readonly code: string }) => void codes.push(code)

@@ -1,4 +1,4 @@
-// What somebody gets to see who imports `rateLimit` from the entry of another framework: each one in each of the real
+// What users see who import `rateLimit` from the entry of another framework: each one in each of the real
 // others.
 import 'reflect-metadata'
 import { once } from 'node:events'

@@ -70,7 +70,7 @@ describe('the counter of an address', () => {
   })
 })
 
-describe('somebody who changes address', () => {
+describe('a caller that changes its address', () => {
   const tiers = compileIpv6({
     tiers: [
       { prefixLength: 56, multiply: 4 },

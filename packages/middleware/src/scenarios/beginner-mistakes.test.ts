@@ -1,4 +1,4 @@
-// What somebody gets to see who writes the wrong thing: the code of an error, and words that say what to write instead.
+// What users see for each mistake: an error code, and text that says what to write instead.
 // Each mistake is made on the real frameworks.
 import 'reflect-metadata'
 import { once } from 'node:events'

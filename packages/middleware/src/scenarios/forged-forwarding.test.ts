@@ -55,7 +55,7 @@ const garbage = fc.oneof(
   fc.string({ unit: 'grapheme-ascii', maxLength: 30 }),
 )
 
-/** An address as somebody may write it in a header. */
+/** An address as a client may write it in a header. */
 function written(header: Header): fc.Arbitrary<string> {
   const spelled = fc.tuple(client, port, fc.nat(2)).map(([address, number, form]) => {
     const isIpv6 = address.includes(':')

@@ -12,7 +12,7 @@ import type { MisuseWarning } from '../misuse/misuse-warning.ts'
 // The mistakes that beginners make with a real server, and that each is reported with its code, once, while requests go
 // on as before.
 
-/** An Express app on a real port or socket, and the mistakes that its limiters tell of. */
+/** An Express app on a real port or socket, and the mistakes that its limiters report. */
 async function serve(build: (app: Express, limit: Limit) => void, listenOn: number | string = 0) {
   const warnings: MisuseWarning[] = []
   const warn = (warning: MisuseWarning) => void warnings.push(warning)

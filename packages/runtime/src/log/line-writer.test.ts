@@ -20,7 +20,7 @@ class HeldStream extends Writable {
     this.#go = done
   }
 
-  /** Ends the write that is under way, and lets everything that follows from it happen. */
+  /** Ends the write that is in progress, and lets everything that follows from it happen. */
   async go(error?: Error): Promise<void> {
     const done = this.#go
     this.#go = undefined
@@ -131,7 +131,7 @@ describe('LineWriter', () => {
     expect(writer.counts).toEqual({ written: 1, dropped: 2 })
     expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)
     await writer.close(AbortSignal.abort())
-    // What is under way may still fail, and that must not end the process.
+    // What is in progress may still fail, and that must not end the process.
     await stream.go(new Error('gone'))
     expect(stream.text).toBe('a\n')
   })

@@ -16,7 +16,7 @@ describe('LogSampler', () => {
     expect(sampler.turn(9000)).toEqual([])
   })
 
-  it('begins anew also when the clock goes back', () => {
+  it('starts over also when the clock goes back', () => {
     const sampler = new LogSampler<'info'>(1)
     sampler.turn(5000)
     expect([1, 2].map(() => sampler.admit('info', 'a'))).toEqual([true, false])

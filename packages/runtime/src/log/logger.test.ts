@@ -150,7 +150,7 @@ describe('a flood of one message', () => {
 })
 
 describe('LogOutput', () => {
-  it('tells of dropped lines in a line of the log', async () => {
+  it('reports dropped lines in a line of the log', async () => {
     let go: (() => void) | undefined
     const received: string[] = []
     const stream = new Writable({

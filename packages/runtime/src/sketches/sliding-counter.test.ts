@@ -42,7 +42,7 @@ describe('sum', () => {
     }
   })
 
-  it('lets time stand still while the clock is behind, and begins anew when it is a window behind', () => {
+  it('lets time stand still while the clock is behind, and starts over when it is a window behind', () => {
     const { clock, counter } = counterAt(100_000, 5000)
     const steps = [
       { atMs: 100_500, add: 1, all: 1, lastSecond: 1 },
@@ -126,7 +126,7 @@ describe('ratePerSecond', () => {
     expect(counter.ratePerSecond()).toBe(rate)
   })
 
-  it('begins anew with the counter when the clock goes back a window', () => {
+  it('starts over with the counter when the clock goes back a window', () => {
     const { clock, counter } = counterAt(100_000, 5000)
     counter.add(50)
     clock.atMs = 10_000

@@ -188,7 +188,7 @@ describe('checks of several keys', () => {
 })
 
 const apart = fc.record({
-  // What has run out is given back at once by the reference, and when somebody asks by the store: not to be compared
+  // What has run out is given back at once by the reference, and at the next check by the store: not to be compared
   // when the clock goes back behind that.
   goesBack: fc.boolean(),
   turns: fc.array(

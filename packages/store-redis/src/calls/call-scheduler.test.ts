@@ -175,7 +175,7 @@ function promisesSettled(): Promise<void> {
   return new Promise((resolve) => runAfterIo(resolve))
 }
 
-/** A scheduler with two calls under way, `first` and `second`. */
+/** A scheduler with two calls in flight, `first` and `second`. */
 function busyScene(options: { readonly writesLater?: boolean } = {}): Scene {
   const scene = new Scene(options)
   scene.askInTurn('first')
@@ -184,7 +184,7 @@ function busyScene(options: { readonly writesLater?: boolean } = {}): Scene {
   return scene
 }
 
-/** A scheduler with nothing under way, on which 200 batches were open at once a moment ago. */
+/** A scheduler with nothing in flight, on which 200 batches were open at once a moment ago. */
 async function crowdedScene(): Promise<Scene> {
   const scene = new Scene()
   scene.scheduler.addAgain(groupOn('crowd', 200))

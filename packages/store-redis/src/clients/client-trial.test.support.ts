@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { ClusterStore } from '../cluster-store.ts'
 import type { RedisConnection } from '../connection/connection.ts'
 import { serverCodeOf } from '../connection/connection.ts'
-import { StrictStore } from '../strict-store.ts'
+import { ScriptStore } from '../script-store.ts'
 import { runAfterIo } from '../system/event-loop.ts'
 import { ScriptRunner } from '../wire/script-runner.ts'
 import { scriptOf } from '../wire/scripts.ts'
@@ -18,7 +18,7 @@ const ALL_BYTES: Buffer = Buffer.from(Array.from({ length: 256 }, (_, byte) => b
 let stores = 0
 
 /** A store over a connection that stays open when the store is closed. */
-export function storeOver(connection: RedisConnection, clock: FakeClock, prefix = 'trial'): StrictStore | ClusterStore {
+export function storeOver(connection: RedisConnection, clock: FakeClock, prefix = 'trial'): ScriptStore | ClusterStore {
   const kept = keptOpen(connection)
   const runner = new ScriptRunner(kept, pause)
   const parts = {
@@ -31,8 +31,8 @@ export function storeOver(connection: RedisConnection, clock: FakeClock, prefix 
     runAfterIo,
     timers: systemTimers,
   }
-  const strict = new StrictStore(parts)
-  return connection.isCluster ? new ClusterStore(strict, seededRandom(7)) : strict
+  const scriptStore = new ScriptStore(parts)
+  return connection.isCluster ? new ClusterStore(scriptStore, seededRandom(7)) : scriptStore
 }
 
 function keptOpen(connection: RedisConnection): RedisConnection {
@@ -73,10 +73,10 @@ export function untilAnswered(connection: RedisConnection, key: string): Promise
 }
 
 /** Error replies that are recognised by their code. */
-const REFUSALS = ['BUSY', 'CROSSSLOT', 'ERR', 'MISCONF', 'NOAUTH', 'NOPERM', 'NOREPLICAS', 'OOM', 'WRONGTYPE']
+const PERMANENT_ERRORS = ['BUSY', 'CROSSSLOT', 'ERR', 'MISCONF', 'NOAUTH', 'NOPERM', 'NOREPLICAS', 'OOM', 'WRONGTYPE']
 
 /** Answers that a client may keep to itself for a while, because the cluster is about to change. */
-const REFUSALS_OF_THE_MOMENT = ['CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'READONLY', 'TRYAGAIN']
+const TEMPORARY_ERRORS = ['CLUSTERDOWN', 'LOADING', 'MASTERDOWN', 'READONLY', 'TRYAGAIN']
 
 /** What every client must do, over a connection that is made before the tests run. */
 export function clientSuite(
@@ -125,10 +125,10 @@ export function clientSuite(
 
     it('tells the answers of the server by their code', async () => {
       const key = `${name}-codes`
-      for (const code of waitsForTheCluster ? REFUSALS : [...REFUSALS, ...REFUSALS_OF_THE_MOMENT]) {
-        const refusal = `return redis.error_reply('${code} not now')`
+      for (const code of waitsForTheCluster ? PERMANENT_ERRORS : [...PERMANENT_ERRORS, ...TEMPORARY_ERRORS]) {
+        const script = `return redis.error_reply('${code} not now')`
         const error = await connection()
-          .send(['EVAL', refusal, '1', key], key)
+          .send(['EVAL', script, '1', key], key)
           .catch((reason: unknown) => reason)
         expect(serverCodeOf(error)).toBe(code)
       }

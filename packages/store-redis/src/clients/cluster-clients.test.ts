@@ -137,8 +137,8 @@ describe.each(Object.keys(CLIENTS))('%s', (name) => {
     expect(await runner().run(COUNT, [there], [])).toBe(2)
     expect(await runner().run(COUNT, [absent], [])).toBe(1)
     // One here, one there: TRYAGAIN, until it is not so any more. Nothing is done before.
-    const refusal = await runner().run(COUNT_BOTH, [here, there], []).catch(encodingOf)
-    expect(refusal).toBe(name === WAITING ? 'SLUICE_OUTCOME_UNKNOWN' : 'SLUICE_STORE_UNAVAILABLE')
+    const rejection = await runner().run(COUNT_BOTH, [here, there], []).catch(encodingOf)
+    expect(rejection).toBe(name === WAITING ? 'SLUICE_OUTCOME_UNKNOWN' : 'SLUICE_STORE_UNAVAILABLE')
     await migration.moveKeys()
     expect(await runner().run(COUNT_BOTH, [here, there], [])).toBe(6)
     await migration.finish()

@@ -17,7 +17,7 @@ const SAFE_CLUSTER = {
 
 describe('something that is no client', () => {
   it.each([undefined, null, 7, 'text', {}, { sendCommand: 1 }, () => undefined, new Map(), createClientPool()])(
-    'is refused: %s',
+    'is rejected: %s',
     (value) => {
       expect(() => recogniseClient(value)).toThrow(
         expect.objectContaining({
@@ -45,7 +45,7 @@ describe('a client of node-redis that is not connected', () => {
     )
   })
 
-  it('is only unavailable once somebody has', async () => {
+  it('is only unavailable once it is connected', async () => {
     const client = createClient({ socket: { ...UNREACHABLE, reconnectStrategy: false } })
     client.on('error', () => undefined)
     const connection = recogniseClient(client)

@@ -74,7 +74,8 @@ for (const [name, open] of Object.entries(CLIENTS)) {
 afterAll(async () => {
   for (const { close } of Object.values(opened)) await close()
   await group.close()
-  // Both libraries wait out a pause between two tries that is under way when they are closed, longer on a busy machine.
+  // Both libraries wait out a pause between two tries that is in progress when they are closed, longer on a busy
+  // machine.
   await until('their clients have ended', () => timers() <= timersBefore)
 })
 

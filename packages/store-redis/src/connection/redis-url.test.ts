@@ -26,7 +26,7 @@ describe('a Redis URL', () => {
     'redis://localhost/x',
     'redis://localhost/-1',
     'redis://a:%@b',
-  ])('%j is refused', (text) => {
+  ])('%j is rejected', (text) => {
     expect(() => readRedisUrl(text)).toThrow(expect.objectContaining({ code: 'SLUICE_INVALID_OPTION' }))
   })
 

@@ -86,7 +86,7 @@ describe('a network that swallows everything', () => {
     const connections = proxy.totals.connections
     await proxy.blackHole()
     const callers = new Callers(5, () => limiter.check('key'))
-    const tookMs = await until('it connects anew', () => proxy.totals.connections > connections)
+    const tookMs = await until('it reconnects', () => proxy.totals.connections > connections)
     const tally = await callers.stop()
     expect(tally.allowed).toBe(tally.asked)
     expect(tally.longestMs).toBeLessThan(patience(DEADLINE_MS))

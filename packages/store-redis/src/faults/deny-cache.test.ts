@@ -37,8 +37,8 @@ function node(prefix: string, options: { nowMs?: () => number; witness?: Witness
   return { store, limiter: createLimiter({ ...RULE, store }) }
 }
 
-/** A node whose milliseconds go on when told to, and whose key is used up and refused. */
-async function refused(): Promise<Node & { prefix: string; advance(ms: number): void }> {
+/** A node with a fake clock whose key is used up and denied. */
+async function deniedNode(): Promise<Node & { prefix: string; advance(ms: number): void }> {
   let nowMs = 1000
   const prefix = `deny-${prefixes++}`
   const made = node(prefix, { nowMs: () => nowMs })
@@ -66,7 +66,7 @@ async function costOf(work: () => Promise<unknown>): Promise<number> {
 
 describe('a denied key that keeps asking', () => {
   it('costs the server one call in 100 ms, and no more', async () => {
-    const { limiter, advance } = await refused()
+    const { limiter, advance } = await deniedNode()
     const hammer = async (): Promise<void> => {
       for (let call = 0; call < 1000; call++) {
         expect(await limiter.check('hot')).toMatchObject({ allowed: false, reason: 'limit', failure: undefined })
@@ -80,7 +80,7 @@ describe('a denied key that keeps asking', () => {
   })
 
   it('does not affect other keys; its other costs and rules go to the store', async () => {
-    const { limiter, store } = await refused()
+    const { limiter, store } = await deniedNode()
     const others = Array.from({ length: 50 }, (_, index) => `other-${index}`)
     const cost = await costOf(async () => {
       for (const key of others) {
@@ -124,13 +124,13 @@ describe('a denied key that keeps asking', () => {
 
 describe('a remembered denial', () => {
   it('ends at once when this process resets the key', async () => {
-    const { limiter } = await refused()
+    const { limiter } = await deniedNode()
     await limiter.reset('hot')
     expect(await limiter.check('hot')).toMatchObject({ allowed: true, remaining: LIMIT - 1 })
   })
 
   it('ends at once when this process gives something back', async () => {
-    const { limiter } = await refused()
+    const { limiter } = await deniedNode()
     await limiter.reset('hot')
     const charged = await limiter.check('hot', { cost: LIMIT })
     expect((await limiter.check('hot')).allowed).toBe(false)
@@ -139,7 +139,7 @@ describe('a remembered denial', () => {
   })
 
   it('ends at once when this process raises the limit', async () => {
-    const { store } = await refused()
+    const { store } = await deniedNode()
     const [raised] = compileRule('default', { ...RULE, limit: LIMIT + 1 })
     const batch = createBatch([createItem(raised!, 'hot', 1)])
     await store.decide(batch)
@@ -148,7 +148,7 @@ describe('a remembered denial', () => {
   })
 
   it('ends at once when this process blocks the key, and when it lifts the block', async () => {
-    const { limiter } = await refused()
+    const { limiter } = await deniedNode()
     await limiter.block('hot', '1h')
     expect((await limiter.check('hot')).reason).toBe('blocked')
     await limiter.unblock('hot')
@@ -156,7 +156,7 @@ describe('a remembered denial', () => {
   })
 
   it('ends 100 ms later when another process has changed the key', async () => {
-    const { limiter, advance, prefix } = await refused()
+    const { limiter, advance, prefix } = await deniedNode()
     const elsewhere = node(prefix)
     await elsewhere.limiter.reset('hot')
     advance(99)
@@ -185,7 +185,7 @@ describe('a remembered denial', () => {
     const limiter = createLimiter({ ...RULE, store })
     await store.ready()
     await own.kill()
-    await until('it is refused', async () => (await limiter.check('hot')).reason === 'unavailable')
+    await until('it is denied', async () => (await limiter.check('hot')).reason === 'unavailable')
     await own.restart()
     await until('Redis is used again', async () => (await limiter.check('other')).failure === undefined)
     expect(await limiter.check('hot')).toMatchObject({ allowed: true, failure: undefined })

@@ -117,7 +117,7 @@ export class Callers {
   }
 }
 
-/** Keeps what a store tells of itself. */
+/** Records the events of a store. */
 export class Witness {
   readonly events: StoreEvent[] = []
   readonly observe = (event: StoreEvent): void => {

@@ -78,7 +78,7 @@ describe('Redis killed under load', () => {
     await until('some were admitted', () => before.open.tally.admitted > 200)
     await server.kill()
     await until('the breaker is open', () => store.stats().breaker === 'open')
-    // No answer of the server that was killed is still under way.
+    // No reply of the killed server is still in flight.
     for (const rule of NAMES) await before[rule].stop()
 
     const away = load()
@@ -180,7 +180,7 @@ describe('Redis unreachable for a while', () => {
     )
     await callers.stop()
     const states = witness.breaker
-    // Five failures, or what was under way together, open it; then it is one call for each time it was half open.
+    // Five failures, or the calls in flight together, open it; then it is one call for each time it was half open.
     expect(states.slice(0, 5)).toEqual(['open', 'half-open', 'open', 'half-open', 'open'])
     const firstOpen = witness.events.findIndex((event) => event.type === 'breaker')
     const probes = witness.events

@@ -42,7 +42,7 @@ describe.each(['one server', 'a cluster'] as const)('user, tenant and all togeth
 
   afterAll(() => store.close())
 
-  /** Waits until every key has just so much left: a part of a refused decision may still be on its way back. */
+  /** Waits until every key has just so much left: a part of a denied decision may still be on its way back. */
   async function expectLeft<Name extends string>(
     limiters: LimiterSet<Name, 'async'>,
     expected: readonly { readonly rule: Name; readonly key: string; readonly remaining: number }[],
@@ -160,13 +160,13 @@ describe.each(['one server', 'a cluster'] as const)('user, tenant and all togeth
         used.set(rule + key, { ...entry, used: entry.used + (decisions[index]!.allowed ? cost : 0) })
       }
     }
-    const refused = decisions.filter(({ allowed }) => !allowed)
+    const denied = decisions.filter(({ allowed }) => !allowed)
     figure(
-      `${where}: ${decisions.length - refused.length} of 200 admitted; refused by ` +
-        `${[...new Set(refused.map(({ rule }) => rule))].join(', ')}`,
+      `${where}: ${decisions.length - denied.length} of 200 admitted; denied by ` +
+        `${[...new Set(denied.map(({ rule }) => rule))].join(', ')}`,
     )
     expect(decisions.every(({ failure }) => failure === undefined)).toBe(true)
-    expect(refused.length).toBeGreaterThan(20)
+    expect(denied.length).toBeGreaterThan(20)
     const entries = [...used.values()]
     for (const { rule, used: units } of entries) expect(units).toBeLessThanOrEqual(rules[rule].limit)
     await expectLeft(
@@ -206,7 +206,7 @@ describe('user, tenant and all together, checked by four processes', () => {
     const all = total(tallies)
     figure(
       `4 processes, 1200 joint calls on a cluster: ${all.allowed} admitted of at most 120, ${all.failed} given up ` +
-        `because a process stood still for too long; refused by ${all.refusedBy.join(', ')}`,
+        `because a process stood still for too long; denied by ${all.deniedBy.join(', ')}`,
     )
     // A call whose process stands still while others wait for it is undone everywhere. That it costs nothing is shown
     // below.
@@ -218,7 +218,7 @@ describe('user, tenant and all together, checked by four processes', () => {
       await used('everyone', 'everyone'),
     ]
     expect(await counters()).toEqual([a, b, c, d, a! + c!, b! + d!, all.allowed])
-    // How many depends on how often calls are in each other's way; that none counts that was refused does not.
+    // How many depends on how often calls are in each other's way; that none counts that was denied does not.
     expect(all.allowed).toBeGreaterThan(0)
     await store.close()
   })

@@ -23,13 +23,14 @@ const rules = {
 }
 
 /** Codes that a node answered with, where a check had to be decided without it. */
-const refusals = new Set<string>()
+const errorCodes = new Set<string>()
 
 let cluster: RedisCluster
 let store: RedisStore
 
 beforeAll(async () => {
-  // A primary that is lost must not stop the others: by default, all of a cluster refuses while a slot has no primary.
+  // A primary that is lost must not stop the others: by default, the whole cluster rejects commands while a slot has no
+  // primary.
   cluster = await startRedisCluster({ config: { 'cluster-require-full-coverage': 'no' } })
   store = redisStore(cluster.urls, {
     cluster: true,
@@ -37,7 +38,7 @@ beforeAll(async () => {
     deadlineMs: DEADLINE_MS,
     failureMode: 'closed',
     observe: (event) => {
-      if (event.type === 'failed') refusals.add(serverCodeOf((event.error as Error | undefined)?.cause) ?? '')
+      if (event.type === 'failed') errorCodes.add(serverCodeOf((event.error as Error | undefined)?.cause) ?? '')
     },
   })
   await store.ready()
@@ -46,8 +47,8 @@ beforeAll(async () => {
 afterAll(async () => {
   await store.close()
   await cluster.close()
-  expect(refusals).not.toContain('CROSSSLOT')
-  expect(refusals).not.toContain('NOSCRIPT')
+  expect(errorCodes).not.toContain('CROSSSLOT')
+  expect(errorCodes).not.toContain('NOSCRIPT')
 })
 
 function limiterOf(rule: keyof typeof rules): Limiter<'async'> {
@@ -132,7 +133,10 @@ describe('a cluster', () => {
     expect(await used('hot', key)).toBe(admittedBy(counted))
     expect(await used('log', key)).toBe(admittedBy(logged))
     for (const either of both) {
-      await until('what was refused is given back', async () => (await used('joint', either.key)) === admittedBy(joint))
+      await until(
+        'charges of denied calls are given back',
+        async () => (await used('joint', either.key)) === admittedBy(joint),
+      )
     }
   })
 
@@ -274,17 +278,17 @@ describe('a cluster', () => {
     const callers = callersOf('hot', key, 5)
     await until('there is load', () => admittedBy(callers) > 50)
     await Promise.all(others.map(({ server }) => server.pause()))
-    const cutOffMs = await until('the primary refuses', () =>
+    const cutOffMs = await until('the primary rejects writes', () =>
       callers.some(({ failedAtMs, admittedAtMs }) => failedAtMs > admittedAtMs),
     )
-    const refusing = admittedBy(callers)
+    const before = admittedBy(callers)
     for (const { server } of others) server.resume()
-    const ms = await until('it admits again', () => admittedBy(callers) > refusing + 50)
+    const ms = await until('it admits again', () => admittedBy(callers) > before + 50)
     await cluster.untilSettled()
     const tallies = await Promise.all(callers.map((caller) => caller.stop()))
     const unknown = tallies.reduce((sum, tally) => sum + tally.unknown, 0)
     figure(
-      `minority: refused after ${cutOffMs.toFixed(0)} ms, admits ${ms.toFixed(0)} ms after the majority is back; ` +
+      `minority: denied after ${cutOffMs.toFixed(0)} ms, admits ${ms.toFixed(0)} ms after the majority is back; ` +
         `${unknown} of unknown outcome`,
     )
     for (const tally of tallies) expect(tally.errors).toEqual([])

@@ -7,7 +7,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { connectByUrl } from '../clients/connect-by-url.ts'
 import { ClusterStore } from '../cluster-store.ts'
 import type { RedisConnection } from '../connection/connection.ts'
-import { StrictStore } from '../strict-store.ts'
+import { ScriptStore } from '../script-store.ts'
 import { runAfterIo } from '../system/event-loop.ts'
 import { RedisKeys } from '../wire/call-encoding.ts'
 import { ScriptRunner } from '../wire/script-runner.ts'
@@ -58,7 +58,7 @@ function limitersBehind(gate: Gate): LimiterSet<Name, 'async'> {
     close: () => Promise.resolve(),
   }
   const runner = new ScriptRunner(gated, pause)
-  const strict = new StrictStore({
+  const scriptStore = new ScriptStore({
     connection: gated,
     runner,
     prefix,
@@ -68,7 +68,7 @@ function limitersBehind(gate: Gate): LimiterSet<Name, 'async'> {
     runAfterIo,
     timers: systemTimers,
   })
-  return createLimiter<Name, 'async'>({ store: new ClusterStore(strict, seededRandom(1)), rules })
+  return createLimiter<Name, 'async'>({ store: new ClusterStore(scriptStore, seededRandom(1)), rules })
 }
 
 /** What is left under each rule, in the eyes of a process that nothing happens to. */
@@ -122,7 +122,7 @@ describe('a decision over three slots of a cluster', () => {
     await until('all parts are being confirmed', () => confirming === 3)
     expect(await left()).toEqual([7, 7, 7])
     clock.advance(RESERVED_MS)
-    // Somebody asks about all three, and what has run out is given back.
+    // A check of all three gives back what has expired.
     expect(await left()).toEqual([7, 10, 7])
     open()
     await answer

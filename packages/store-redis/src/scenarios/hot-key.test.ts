@@ -27,7 +27,7 @@ async function scriptCalls(): Promise<number> {
 interface Played {
   readonly calmMs: number[]
   readonly hotDenied: number
-  /** Calm keys that were refused, and whatever was decided without the store. */
+  /** Calm keys that were denied, and whatever was decided without the store. */
   readonly wrong: number
   readonly calls: number
 }
@@ -68,7 +68,7 @@ describe('a key that is checked fifty times as often as the others', () => {
     figure(
       `other keys beside a hot one: p50 ${p(alone, 0.5)} -> ${p(beside, 0.5)} ms, p99 ${p(alone, 0.99)} -> ` +
         `${p(beside, 0.99)} ms; ` +
-        `calls of the store ${alone.calls} -> ${beside.calls} for ${beside.hotDenied} refusals more`,
+        `calls of the store ${alone.calls} -> ${beside.calls} for ${beside.hotDenied} denials more`,
     )
     expect(alone.wrong + beside.wrong).toBe(0)
     expect(beside.hotDenied).toBe(50 * ROUNDS - 10)
@@ -85,7 +85,7 @@ describe('a key that is checked fifty times as often as the others', () => {
     for (let call = 0; call < 50_000; call++) if (!(await limiters.limiter('hot').check('refused')).allowed) denied++
     const elapsedMs = systemMonotonicMs() - startedMs
     const asked = (await scriptCalls()) - before
-    figure(`50,000 refusals in ${elapsedMs.toFixed(0)} ms were ${asked} calls of the store`)
+    figure(`50,000 denials in ${elapsedMs.toFixed(0)} ms were ${asked} calls of the store`)
     expect(denied).toBe(50_000)
     // One in 100 ms, and heartbeats, one a second.
     expect(asked).toBeLessThanOrEqual(Math.ceil(elapsedMs / 100) + Math.ceil(elapsedMs / 1000) + 1)

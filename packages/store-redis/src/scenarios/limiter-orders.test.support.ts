@@ -71,7 +71,7 @@ export interface ChildAnswer {
   readonly error?: string
 }
 
-/** Notes in a sorted set of the test's own that somebody works now, and the most that ever did at once. */
+/** Records in a sorted set of the test that a worker is active, and the maximum ever active at once. */
 export const ENTER = `
 redis.call('ZADD', KEYS[1], 0, ARGV[1])
 local now = redis.call('ZCARD', KEYS[1])
@@ -79,5 +79,5 @@ if now > tonumber(redis.call('GET', KEYS[1] .. ':most') or '0') then redis.call(
 redis.call('INCR', KEYS[1] .. ':times')
 return now`
 
-/** Notes that somebody has stopped working. */
+/** Records that a worker has stopped. */
 export const LEAVE = `return redis.call('ZREM', KEYS[1], ARGV[1])`

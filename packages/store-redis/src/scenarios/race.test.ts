@@ -41,7 +41,7 @@ describe('ten thousand checks of one key at once', () => {
       count(tally, decision)
     }
     await store.close()
-    expect(tally).toMatchObject({ allowed: LIMIT, denied: CALLS - LIMIT, failed: 0, refusedBy: [rule] })
+    expect(tally).toMatchObject({ allowed: LIMIT, denied: CALLS - LIMIT, failed: 0, deniedBy: [rule] })
   })
 
   it('from eight processes: each algorithm admits exactly the limit, and every denial names its rule', async () => {
@@ -56,7 +56,7 @@ describe('ten thousand checks of one key at once', () => {
           allowed: LIMIT,
           denied: CALLS - LIMIT,
           failed: 0,
-          refusedBy: [rule],
+          deniedBy: [rule],
         })
       }
     } finally {

@@ -12,7 +12,7 @@ const DEADLINE_MS = 1000
 const window = longWindowMs(systemClock.nowMicros() / 1000)
 
 /** Codes that the server answered with, where a check had to be decided without it. */
-const refusals = new Set<string>()
+const errorCodes = new Set<string>()
 
 let group: SentinelGroup
 let store: RedisStore
@@ -26,7 +26,7 @@ beforeAll(async () => {
     deadlineMs: DEADLINE_MS,
     failureMode: 'closed',
     observe: (event) => {
-      if (event.type === 'failed') refusals.add(serverCodeOf((event.error as Error | undefined)?.cause) ?? '')
+      if (event.type === 'failed') errorCodes.add(serverCodeOf((event.error as Error | undefined)?.cause) ?? '')
     },
   })
   limiter = createLimiter({ store, algorithm: 'fixed-window', limit: LIMIT, window })
@@ -62,7 +62,7 @@ async function failOver(key: string, takeAway: () => Promise<void>): Promise<str
   const longestMs = Math.max(...tallies.map((tally) => tally.longestMs))
   for (const tally of tallies) expect(tally.errors).toEqual([])
   expect(admitted()).toBeLessThanOrEqual(LIMIT + bound)
-  expect(refusals).not.toContain('NOSCRIPT')
+  expect(errorCodes).not.toContain('NOSCRIPT')
   expect(longestMs).toBeLessThanOrEqual(4 * DEADLINE_MS + 200)
   return (
     `nothing admitted for ${outageMs.toFixed(0)} ms; ${admitted()} of ${LIMIT} admitted, ` +

@@ -4,21 +4,21 @@ import type { Decision } from '@sluice/core'
 export interface Tally {
   /** Admitted by the store. */
   allowed: number
-  /** Refused by the store. */
+  /** Denied by the store. */
   denied: number
   /** Decided without the store, and of these the ones that may have been charged. */
   failed: number
   unknown: number
   /** Checks that threw: there must be none. */
   errors: string[]
-  /** The rules that refused. */
-  refusedBy: string[]
+  /** The rules that denied. */
+  deniedBy: string[]
   /** The answer that was waited for longest. */
   longestMs: number
 }
 
 export function emptyTally(): Tally {
-  return { allowed: 0, denied: 0, failed: 0, unknown: 0, errors: [], refusedBy: [], longestMs: 0 }
+  return { allowed: 0, denied: 0, failed: 0, unknown: 0, errors: [], deniedBy: [], longestMs: 0 }
 }
 
 /** Counts one decision. */
@@ -30,7 +30,7 @@ export function count(tally: Tally, { allowed, failure, rule }: Decision): void 
     tally.allowed++
   } else {
     tally.denied++
-    if (!tally.refusedBy.includes(rule)) tally.refusedBy.push(rule)
+    if (!tally.deniedBy.includes(rule)) tally.deniedBy.push(rule)
   }
 }
 
@@ -43,7 +43,7 @@ export function total(tallies: readonly Tally[]): Tally {
     all.failed += tally.failed
     all.unknown += tally.unknown
     all.errors.push(...tally.errors)
-    all.refusedBy = [...new Set([...all.refusedBy, ...tally.refusedBy])]
+    all.deniedBy = [...new Set([...all.deniedBy, ...tally.deniedBy])]
     all.longestMs = Math.max(all.longestMs, tally.longestMs)
   }
   return all

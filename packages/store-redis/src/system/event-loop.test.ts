@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { cachedClock, runAfterIo } from './event-loop.ts'
 
-it('reads the time once for all that run in one go, and anew for what comes after', async () => {
+it('reads the time once per run of callbacks, and again for the next', async () => {
   let readings = 0
   const clock = cachedClock(() => ++readings)
   expect([clock(), clock()]).toEqual([1, 1])

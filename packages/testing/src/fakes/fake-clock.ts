@@ -28,7 +28,7 @@ export class FakeClock implements Clock {
     this.#now += checkMicros(micros)
   }
 
-  /** Jumps to an instant, in whole microseconds since 1970: on or back, as a clock that somebody sets. */
+  /** Jumps to an instant, in whole microseconds since 1970: forward or back, like a clock that is set. */
   setMicros(micros: number): void {
     this.#now = checkMicros(micros)
   }

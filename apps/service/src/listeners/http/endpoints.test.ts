@@ -78,7 +78,7 @@ function asked(name: string, query: string, headers: UndecodedRequest['headers']
   return { params: { name }, query: new URLSearchParams(query), hasQuery: query !== '', headers }
 }
 
-function refusalOf(endpoint: Endpoint, name: string, query: string): unknown {
+function rejectionOf(endpoint: Endpoint, name: string, query: string): unknown {
   const decoded = endpoint.decode(asked(name, query))
   return decoded.ok ? undefined : JSON.parse(decoded.answer.body).errors
 }
@@ -102,19 +102,19 @@ describe('the parameters of an operation', () => {
     ['gold', 'mode=one&count=10', [{ path: '?count', received: '10', expected: 'a whole number from 1 to 9' }]],
     ['gold', 'mode=one&count=1.5', [{ path: '?count', received: '"1.5"', expected: 'a whole number from 1 to 9' }]],
     ['much too long', 'mode=one', [{ path: '?name', received: '"much too long"', expected: expect.any(String) }]],
-  ])('%s?%s are refused', (name, query, errors) => {
-    expect(refusalOf(endpoint, name, query)).toEqual(errors)
+  ])('%s?%s are rejected', (name, query, errors) => {
+    expect(rejectionOf(endpoint, name, query)).toEqual(errors)
   })
 
   it('are all reported in one answer', () => {
-    expect(refusalOf(endpoint, 'gold', 'x=1&count=0')).toHaveLength(3)
+    expect(rejectionOf(endpoint, 'gold', 'x=1&count=0')).toHaveLength(3)
   })
 
   it('of a public operation that takes nothing are not looked at', () => {
-    expect(refusalOf(endpointOf(LIVEZ), '', 'bogus=1')).toBeUndefined()
+    expect(rejectionOf(endpointOf(LIVEZ), '', 'bogus=1')).toBeUndefined()
   })
 
-  it('of any other operation without parameters are refused, and a query that is not there is not read', () => {
+  it('of any other operation without parameters are rejected, and a query that is not there is not read', () => {
     const own = endpointOf({ ...PUT_TIER, path: '/admin/tiers', role: 'none', parameters: {} })
     const unread = {
       ...asked('', ''),
@@ -123,7 +123,7 @@ describe('the parameters of an operation', () => {
       },
     }
     expect(own.decode(unread)).toEqual({ ok: true, parameters: {}, precondition: undefined })
-    expect(refusalOf(own, '', 'bogus=1')).toEqual([
+    expect(rejectionOf(own, '', 'bogus=1')).toEqual([
       { path: '?bogus', received: 'an unknown parameter', expected: 'no parameters' },
     ])
   })

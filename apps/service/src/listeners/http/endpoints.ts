@@ -89,7 +89,7 @@ export interface EndpointParts {
 
 /** How an operation is dealt with. */
 export interface Treatment {
-  /** Bounds how many of its requests are under way; undefined for those that must be answered whatever is going on. */
+  /** Limits its requests in flight. Undefined for operations that must be answered in every state. */
   readonly inFlightLimit: InFlight | undefined
   /** Reads its bodies. */
   readonly bodies: BodyReader
@@ -266,7 +266,7 @@ export function preconditionOf({
   return expected === 'unknown' ? changedMeanwhile('If-Match has no ETag that this service gave').answer : expected
 }
 
-/** Requests that a thread has under way at most, other than checks, which have a bound of their own. */
+/** Maximum number of requests in flight per thread, except checks, which have their own limit. */
 const MOST_OTHERS_IN_FLIGHT = 200
 
 /**

@@ -98,7 +98,7 @@ describe('routes', () => {
     ['OPTIONS', CHECK_PATH, 'POST'],
     ['POST', '/livez', 'GET, HEAD'],
     ['DELETE', '/livez', 'GET, HEAD'],
-  ])('refuses %s %s and says what is allowed', async (method, path, allow) => {
+  ])('rejects %s %s and says what is allowed', async (method, path, allow) => {
     const { origin } = await freshService()
     const response = await fetch(origin + path, { method })
     await expectProblem(response, 405, 'SLUICE_HTTP_METHOD_NOT_ALLOWED')
@@ -159,7 +159,7 @@ describe('the size of a body', () => {
     expect((await answerOf(await check(CHECK))).remaining).toBe(98)
   })
 
-  it('is refused by its announced length before the body comes', async () => {
+  it('is rejected by its announced length before the body comes', async () => {
     const { port } = await freshService()
     const connection = openRaw(port)
     const head = rawCheck('').replace('Content-Length: 0', 'Content-Length: 999999999')
@@ -167,7 +167,7 @@ describe('the size of a body', () => {
     expect(await connection.until('SLUICE_HTTP_TOO_LARGE')).toMatch(/^HTTP\/1\.1 413 /)
   })
 
-  it('is refused while it comes in pieces of unknown number, and the connection goes on', async () => {
+  it('is rejected while it comes in pieces of unknown number, and the connection goes on', async () => {
     const { port } = await freshService()
     const connection = openRaw(port)
     const head = rawCheck('').replace('Content-Length: 0', 'Transfer-Encoding: chunked')
@@ -195,7 +195,7 @@ describe('the size of a body', () => {
 })
 
 describe('connections', () => {
-  it('carry many requests, refused ones among them', async () => {
+  it('carry many requests, rejected ones among them', async () => {
     const { origin } = await freshService()
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     onTestFinished(() => agent.destroy())
@@ -231,7 +231,7 @@ describe('connections', () => {
     ['no host', rawCheck(BODY).replace('Host: localhost\r\n', ''), 400, 'SLUICE_HTTP_MALFORMED'],
     ['endless headers', rawCheck(BODY, `X-A: ${'x'.repeat(20_000)}\r\n`), 431, 'SLUICE_HTTP_HEADERS_TOO_LARGE'],
     ['an unknown expectation', rawCheck(BODY, 'Expect: a miracle\r\n'), 417, 'SLUICE_HTTP_EXPECTATION_FAILED'],
-  ])('refuse %s with a problem, and count nothing', async (_title, bytes, status, code) => {
+  ])('reject %s with a problem, and count nothing', async (_title, bytes, status, code) => {
     const { port, check } = await freshService()
     const connection = openRaw(port)
     connection.send(bytes)

@@ -157,8 +157,8 @@ describe('rules from a file', () => {
   it('are changed in the file only', async () => {
     const { node, file } = await startWithFile()
     const body = { resource: '/x', rules: [{ dimension: 'user', limit: 5, window: '1m' }] }
-    const refused = await node.admin('PUT', '/admin/ratelimits', { body })
-    expect([refused.status, await refused.text()]).toEqual([409, expect.stringContaining(file)])
+    const rejected = await node.admin('PUT', '/admin/ratelimits', { body })
+    expect([rejected.status, await rejected.text()]).toEqual([409, expect.stringContaining(file)])
   })
 
   /** Stops a node and starts another one in its data folder. */

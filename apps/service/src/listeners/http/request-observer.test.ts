@@ -80,7 +80,7 @@ describe('an observed handler', () => {
     ['GET /metrics', 3],
     ['GET /livez', 3],
     ['GET /admin/ratelimits', 50],
-  ])('tells of %s %i times in 2001', (operation, lines) => {
+  ])('reports %s %i times in 2001', (operation, lines) => {
     const { observed, log } = scene({ [operation]: () => jsonAnswer(200, '{}') })
     for (let number = 0; number < 2001; number++) observed[operation]!(requestOf())
     // All of one second, of which the log takes 50.

@@ -43,9 +43,8 @@ const OFTEN = /^none$|^\w+ \/(?:internal\/|v1\/|livez$|readyz$|metrics$)/
 const OFTEN_EVERY = 1000
 
 /**
- * Counts every request and tells of them in the access log: all those to the admin API, one in a thousand of those that
- * come often, or that anybody can make as many of as they like, and every one that a handler could not answer. Those
- * that come to a handler are timed and traced as well.
+ * Counts every request and logs it: all requests to the admin API, one in a thousand of frequent or unauthenticated
+ * ones, and every request that a handler could not answer. Those that come to a handler are timed and traced as well.
  */
 export class RequestObserver {
   readonly #observation: RequestObservation

@@ -133,7 +133,7 @@ describe('a request', () => {
 })
 
 describe('the steps before a handler', () => {
-  it('end with the first that refuses, and nothing of the body is looked at before the key', async () => {
+  it('end with the first that rejects, and nothing of the body is looked at before the key', async () => {
     const { origin } = await serve({
       admit: () => problemAnswer('SLUICE_HTTP_UNAUTHORIZED', { detail: 'no' }),
       decode: () => ({ ok: false, answer: problemAnswer('SLUICE_HTTP_INVALID_REQUEST', { detail: 'no' }) }),
@@ -153,7 +153,7 @@ describe('the steps before a handler', () => {
     expect(await problemOf(response)).toEqual([404, 'SLUICE_HTTP_NOT_FOUND'])
   })
 
-  it('tell everything that is wrong with the body, as far as anybody reads', async () => {
+  it('report all problems of the body, up to a limit', async () => {
     const problems = Array.from({ length: 70 }, (_, index) => ({ path: `/${index}`, received: 'a', expected: 'b' }))
     const { origin } = await serve({
       body: { reader: READER, maxBytes: 100, decode: () => ({ ok: false, problems }) },
@@ -276,10 +276,10 @@ describe('a inFlightLimit', () => {
     })
     const [one, two] = [fetch(origin), fetch(origin)]
     await begun.promise
-    const refused = await fetch(origin, { method: 'POST', body: 'x' })
-    expect(refused.headers.get('retry-after')).toBe('1')
-    expect(refused.headers.get('cache-control')).toBe('no-store')
-    expect(await problemOf(refused)).toEqual([503, 'SLUICE_HTTP_OVERLOADED'])
+    const rejected = await fetch(origin, { method: 'POST', body: 'x' })
+    expect(rejected.headers.get('retry-after')).toBe('1')
+    expect(rejected.headers.get('cache-control')).toBe('no-store')
+    expect(await problemOf(rejected)).toEqual([503, 'SLUICE_HTTP_OVERLOADED'])
     begun = Promise.withResolvers()
     answers[0]!.resolve(OK)
     answers[1]!.resolve(OK)

@@ -185,7 +185,7 @@ export class RequestServer {
     else this.#handle(exchange)
   }
 
-  /** Makes a request with the key of a tenant one about that tenant; answers it when it is about somebody else. */
+  /** Narrows a request with the key of a tenant to that tenant, or rejects it. */
   #narrow(exchange: Exchange): boolean {
     const tenant = exchange.principal?.tenant
     const { narrow } = exchange.endpoint
@@ -399,7 +399,7 @@ function signalOf(response: ServerResponse): AbortSignal {
 }
 
 /**
- * Which requests are under way in which limit. A request leaves when it is answered, or when its connection ends
+ * Which requests are in progress in which limit. A request leaves when it is answered, or when its connection ends
  * before: the connection is listened to once, and not for each of its requests.
  */
 class InFlightRequests {

@@ -69,7 +69,7 @@ describe('a router', () => {
     expect(answer.body).toContain('Look at /openapi.json.')
   })
 
-  it.each(['/tiers/%', '/tiers/%zz', '/tiers/%ff'])('refuses %s, which no text was encoded to', (url) => {
+  it.each(['/tiers/%', '/tiers/%zz', '/tiers/%ff'])('rejects %s, which no text was encoded to', (url) => {
     expect(found(url, 'PUT')).toEqual([400, undefined])
   })
 

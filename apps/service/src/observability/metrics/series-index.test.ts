@@ -67,7 +67,7 @@ describe('SeriesIndex', () => {
     expect(index.find(engine.check(request))).toBe(expected)
   })
 
-  it('has one resource for a request, refused by one rule or allowed under another', () => {
+  it('has one resource for a request, denied by one rule or allowed under another', () => {
     const { engine, index } = scene({
       rules: [
         { resource: '*', dimension: 'ip', limit: 2, window: '1m' },

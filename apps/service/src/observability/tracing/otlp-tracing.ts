@@ -33,7 +33,7 @@ const LONGEST_STATE = 512
 const FIRST_FAILED_STATUS = 500
 
 /** For a client span, every status from 400 is an error. */
-const FIRST_REFUSED_STATUS = 300
+const FIRST_REJECTED_STATUS = 300
 
 type Api = typeof import('@opentelemetry/api')
 
@@ -99,7 +99,7 @@ export class OtlpTracing implements Tracing {
       run: (work) => this.#active.run(active, work),
       end: (status) => {
         if (status > 0) span.setAttribute('http.response.status_code', status)
-        const isFailed = status === 0 || status >= (isServer ? FIRST_FAILED_STATUS : FIRST_REFUSED_STATUS)
+        const isFailed = status === 0 || status >= (isServer ? FIRST_FAILED_STATUS : FIRST_REJECTED_STATUS)
         if (isFailed) span.setStatus({ code: api.SpanStatusCode.ERROR })
         span.end(start.after(this.#parts.monotonicMs() - start.monotonicMs))
       },

@@ -172,7 +172,7 @@ describe('GET /admin/alerts', () => {
     expect(next).toBeUndefined()
   })
 
-  it('refuses a page that is none', async () => {
+  it('rejects a page that is none', async () => {
     expect(await get('/admin/alerts?after=x')).toMatchObject({
       status: 400,
       body: { code: 'SLUICE_HTTP_INVALID_REQUEST', errors: [{ path: '?after' }] },
@@ -216,7 +216,7 @@ describe('POST /admin/alerts/{id}/acknowledge', () => {
     expect(noted).toEqual([])
   })
 
-  it('refuses a field that it does not know', async () => {
+  it('rejects a field that it does not know', async () => {
     await fire(1)
     expect(await post('/admin/alerts/a1/acknowledge', { by: 'eve' })).toMatchObject({
       status: 400,
@@ -247,7 +247,7 @@ describe('POST /admin/alerts/{id}/silence', () => {
     expect(body).not.toHaveProperty('silencedUntil')
   })
 
-  it.each(['91d', '5', 'soon', ''])('refuses "%s" as a duration', async (duration) => {
+  it.each(['91d', '5', 'soon', ''])('rejects "%s" as a duration', async (duration) => {
     await fire(1)
     expect(await post('/admin/alerts/a1/silence', { duration })).toMatchObject({
       status: 400,

@@ -49,7 +49,7 @@ export function describeCallers(databases: TestDatabases): void {
       expect((await node.ask(`DELETE ${WHICH_OVERRIDE}`, { ifMatch: '*' })).status).toBe(412)
     })
 
-    it('are put only when nothing is there for who asks for that, as all that is put', async () => {
+    it('are put only if none exists, when If-Match says so', async () => {
       const node = await start()
       const rule = { dimension: 'user', limit: 1, window: '1m' }
       const puts: readonly (readonly [target: string, body: object])[] = [
@@ -120,7 +120,7 @@ export function describeCallers(databases: TestDatabases): void {
       expect((await node.ask('PUT /admin/overrides', { body: later })).status).toBe(200)
     })
 
-    it('are refused with everything that is wrong', async () => {
+    it('are rejected with everything that is wrong', async () => {
       const node = await start()
       const form = await node.ask('PUT /admin/overrides', { body: { ...OVERRIDE, terms: { limits: 5 }, by: 'me' } })
       expect([form.status, wrongPaths(form)]).toEqual([400, expect.arrayContaining(['/terms/limits', '/by'])])
@@ -252,7 +252,7 @@ export function describeCallers(databases: TestDatabases): void {
   describe('blocks', () => {
     const BLOCK = { dimension: 'user', entity: 'u1', duration: '1h', reason: 'abuse report 4711' }
 
-    it('refuse a caller from the answer on, everywhere, until they end', async () => {
+    it('deny a caller on all nodes from the answer on, until they expire', async () => {
       const open = await databases.create()
       const node = await startWithKeys(await open())
       const other = await AdminNode.start({ config: await open(), clock: node.clock })
@@ -387,7 +387,7 @@ export function describeCallers(databases: TestDatabases): void {
       expect(node.admitted(1, { resource: '/', user: 'u1' })).toBe(1)
     })
 
-    it('are refused with a duration or a field that cannot be used', async () => {
+    it('are rejected with a duration or a field that cannot be used', async () => {
       const node = await start()
       for (const [body, path] of [
         [{ ...BLOCK, duration: 'an hour' }, '/duration'],
@@ -546,7 +546,7 @@ export function describeCallers(databases: TestDatabases): void {
       expect([status, body]).toEqual([200, { count: 0 }])
     })
 
-    it('must be of somebody', async () => {
+    it('must name a caller', async () => {
       const node = await start()
       expect((await node.ask('POST /admin/reset', { body: { note: 'all' } })).status).toBe(400)
       const wrong = await node.ask('POST /admin/reset', { body: { usr: 'u1', clientIp: 'x' } })
@@ -585,7 +585,7 @@ export function describeCallers(databases: TestDatabases): void {
       }
     })
 
-    it('tells of a block and of nothing that limits', async () => {
+    it('reports a block, and a call that no rule limits', async () => {
       const node = await start()
       const free = await node.ask('POST /admin/explain', { body: { resource: '/free' } })
       expect(free.body).toMatchObject({ decision: { reason: 'unlimited', limit: null, remaining: null }, rules: [] })
@@ -594,7 +594,7 @@ export function describeCallers(databases: TestDatabases): void {
       expect(blocked.body).toMatchObject({ block: { entity: 'u1' }, decision: { reason: 'blocked', retryAfter: 3600 } })
     })
 
-    it('refuses what is no request', async () => {
+    it('rejects an invalid request', async () => {
       const wrong = await (await start()).ask('POST /admin/explain', { body: { usr: 'u1' } })
       expect([wrong.status, wrongPaths(wrong)]).toEqual([400, ['/resource', '/usr']])
     })

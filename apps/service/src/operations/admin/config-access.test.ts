@@ -45,7 +45,7 @@ describe('a change', () => {
     expect((await node.ask('GET /admin/versions/1')).body).toMatchObject({ note: 'because', createdBy: 'the admin' })
   })
 
-  it('is refused while no database was reached at all', async () => {
+  it('is rejected while no database was reached at all', async () => {
     const config = await openStore()
     const node = await startWithKeys(config)
     const away = await startWithKeys(config, { withoutConfig: true })

@@ -32,7 +32,7 @@ async function openStore(url: string): Promise<ConfigStore> {
 const WITHOUT_DATABASE = ['usage', 'explain', 'reset']
 
 describe('while the database is unreachable', () => {
-  it('keys are known, questions are answered, and changes are refused with 503 until it is back', async () => {
+  it('keys are known, questions are answered, and changes are rejected with 503 until it is back', async () => {
     const { url } = await server.createDatabase()
     const node = await startWithKeys(await openStore(url))
     await node.ask('PUT /admin/ratelimits', {

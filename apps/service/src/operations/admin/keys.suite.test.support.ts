@@ -84,7 +84,7 @@ export function describeKeys(databases: TestDatabases): void {
       expect((await node.ask('POST /admin/api-keys/slk_unknown/rotate', { body: {} })).status).toBe(404)
     })
 
-    it('are revoked, and refused from the answer on', async () => {
+    it('are revoked, and rejected from the answer on', async () => {
       const node = await startWithKeys(await (await databases.create())())
       const { id, token } = issuedBy(
         await node.ask('POST /admin/api-keys', { body: { name: 'deploy', role: 'admin' } }),
@@ -98,8 +98,8 @@ export function describeKeys(databases: TestDatabases): void {
     it('of which the last admin is left are not revoked', async () => {
       const node = await startWithKeys(await (await databases.create())())
       const [id = ''] = node.tokens.admin.split(/_(?=[^_]+$)/)
-      const refused = await node.ask(`DELETE /admin/api-keys/${id}`)
-      expect(refused).toMatchObject({ status: 409, body: { code: 'SLUICE_HTTP_CONFLICT' } })
+      const rejected = await node.ask(`DELETE /admin/api-keys/${id}`)
+      expect(rejected).toMatchObject({ status: 409, body: { code: 'SLUICE_HTTP_CONFLICT' } })
       const expiresAt = node.clock.nowMicros() / 1000 + 3_153_600_000_000
       const short = { name: 'for a time', role: 'admin', expiresAt }
       expect((await node.ask('POST /admin/api-keys', { body: short })).status).toBe(201)

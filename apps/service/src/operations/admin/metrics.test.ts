@@ -101,7 +101,7 @@ describe('GET /metrics', () => {
 })
 
 describe('GET /admin/top', () => {
-  it('tells who is refused most, of all dimensions or of one', async () => {
+  it('lists the most denied callers, of all dimensions or of one', async () => {
     const { engine, call, clock } = handlersScene()
     for (let number = 0; number < 6; number++) engine.check({ resource: '/data', user: 'ann' })
     for (let number = 0; number < 4; number++) engine.check({ resource: '/data', user: 'bob' })
@@ -222,7 +222,7 @@ describe('GET /admin/live', () => {
     await expect(reader.read()).rejects.toThrow()
   })
 
-  it('refuses more streams than it serves at once', () => {
+  it('rejects more streams than it serves at once', () => {
     const { call } = handlersScene()
     const stops = Array.from({ length: 64 }, () => {
       const answer = call('live') as StreamAnswer
@@ -231,9 +231,9 @@ describe('GET /admin/live', () => {
         () => undefined,
       )
     })
-    const refused = call('live') as Answer
-    expect(refused.status).toBe(503)
-    expect(refused.headers).toMatchObject({ 'Content-Type': 'application/problem+json', 'Retry-After': '5' })
+    const rejected = call('live') as Answer
+    expect(rejected.status).toBe(503)
+    expect(rejected.headers).toMatchObject({ 'Content-Type': 'application/problem+json', 'Retry-After': '5' })
     stops[0]!()
     expect(call('live')).toHaveProperty('stream')
     for (const stop of stops) stop()

@@ -150,7 +150,7 @@ describe('a service whose rules come from a file', () => {
     ])
   })
 
-  it('refuses every change of what the file has, and says what to change instead', async () => {
+  it('rejects every change of what the file has, and says what to change instead', async () => {
     const { node } = await startOnFile()
     const changes = EXAMPLE_CALLS.filter(({ id, audited }) => audited !== undefined && !ELSEWHERE.has(id))
     expect(changes).toHaveLength(18)
@@ -237,7 +237,7 @@ describe('a database beside a file', () => {
     expect(itemsOf(await node.ask('GET /admin/members'))).toMatchObject([{ entry: { tier: 'premium' } }])
   })
 
-  it('that is loaded anew leaves the entries of the file in force, and drops blocks that are gone', () => {
+  it('that is reloaded leaves the entries of the file in force, and drops blocks that are gone', () => {
     const clock = new FakeClock()
     const engine = new PolicyEngine({ store: memoryStore({ clock }), clock })
     const target = engineTarget(engine)

@@ -79,7 +79,7 @@ export function describeRules(databases: TestDatabases): void {
       expect((await node.ask('GET /admin/ratelimits?page=2')).status).toBe(400)
     })
 
-    it('are refused as a whole with everything that is wrong, and nothing is changed', async () => {
+    it('are rejected as a whole with everything that is wrong, and nothing is changed', async () => {
       const node = await start()
       const other = { ...ORDERS, resource: '/other' }
       await node.ask('PUT /admin/ratelimits', { body: other })
@@ -101,7 +101,7 @@ export function describeRules(databases: TestDatabases): void {
       expect((await node.ask('GET /admin/ratelimits')).body).toEqual({ items: [other], version: 1 })
     })
 
-    it('are refused with places as they are in the body, and others told apart from these', async () => {
+    it('are rejected with paths into the body; problems elsewhere are marked', async () => {
       const node = await start()
       const rule = { dimension: 'user', limit: 5, window: '1m' }
       const named = { resource: '/other', rules: [{ ...rule, name: 'mine' }] }
@@ -121,7 +121,7 @@ export function describeRules(databases: TestDatabases): void {
       ['no rules', { resource: '/orders', rules: [] }, '/rules'],
       ['no resource', { rules: ORDERS.rules }, '/resource'],
       ['a list', [], ''],
-    ])('are refused with %s', async (_title, body, path) => {
+    ])('are rejected with %s', async (_title, body, path) => {
       const wrong = await (await start()).ask('PUT /admin/ratelimits', { body })
       expect(wrong).toMatchObject({ status: 400, body: { code: 'SLUICE_HTTP_INVALID_REQUEST' } })
       expect(wrongPaths(wrong)).toEqual([path])
@@ -228,7 +228,7 @@ export function describeRules(databases: TestDatabases): void {
       expect(pages.map((page) => page.map((item) => (item as { name: string }).name))).toEqual([['z', 'a'], ['m']])
     })
 
-    it('are refused when they are of another name, unknown or meaningless', async () => {
+    it('are rejected when they are of another name, unknown or meaningless', async () => {
       const node = await start()
       const misnamed = await node.ask(`PUT ${path}/other`, { body: first })
       expect([misnamed.status, wrongPaths(misnamed)]).toEqual([400, ['/name']])
@@ -375,7 +375,7 @@ export function describeRules(databases: TestDatabases): void {
       ])
     })
 
-    it('must be of somebody', async () => {
+    it('must name a caller', async () => {
       const node = await start()
       expect((await node.ask('GET /admin/ratelimits/usage')).status).toBe(400)
       const unknown = await node.ask('GET /admin/ratelimits/usage?usr=u1')

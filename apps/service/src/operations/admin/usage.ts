@@ -53,7 +53,7 @@ export function explainHandlers({ context }: AdminContext): OperationHandlers<'e
   }
 }
 
-/** Lets the counters of a caller start anew. */
+/** Resets the counters of a caller. */
 export function resetHandlers({ context, notes }: AdminContext): OperationHandlers<'reset'> {
   return {
     reset: async (request) => {

@@ -196,7 +196,7 @@ export function describeVersions(databases: TestDatabases): void {
       expect([wrong.status, wrongPaths(wrong)]).toEqual([400, [path]])
     })
 
-    it('are refused with everything that is wrong, at its place in the body', async () => {
+    it('are rejected with everything that is wrong, at its place in the body', async () => {
       const node = await start()
       const rule = { resource: '*', dimension: 'user', limit: 1, window: '1m' }
       const ruleSet = { rules: [{ ...rule, window: '0s' }], tiers: [{ name: 'a' }, { name: 'a' }] }
@@ -269,15 +269,15 @@ export function describeVersions(databases: TestDatabases): void {
       })
     })
 
-    it('refuses files without a single limit, which would take all limits away', async () => {
+    it('rejects files without a single limit, which would take all limits away', async () => {
       const node = await startEnforced()
       const files = [
         { name: 'shop.yaml', text: 'domain: shop\n' },
         { name: 'mail.yaml', text: 'domain: mail\ndescriptors:\n  - key: to\n    descriptors:\n      - key: from\n' },
       ]
-      const refused = await node.ask('POST /admin/versions/import', { body: { files } })
-      expect(refused.status).toBe(422)
-      expect(refused.body['errors']).toMatchObject([
+      const rejected = await node.ask('POST /admin/versions/import', { body: { files } })
+      expect(rejected.status).toBe(422)
+      expect(rejected.body['errors']).toMatchObject([
         { path: 'shop.yaml#/descriptors', received: 'no limits', expected: expect.stringContaining('rate_limit') },
         { path: 'mail.yaml#/descriptors', received: 'no limits' },
       ])

@@ -13,7 +13,7 @@ interface Scene {
   readonly counted: string[]
   /** Resources that the others were told of, by telling. */
   readonly told: string[][]
-  /** Ends the telling that is under way. */
+  /** Ends the broadcast in flight. */
   end(error?: Error): Promise<void>
   /** Another thread tells something. */
   hear(thread: number, resources: readonly string[]): unknown

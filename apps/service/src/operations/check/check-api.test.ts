@@ -89,7 +89,7 @@ describe('two processes on one Redis', () => {
           which.flatMap((reservationId) => nodes.map((node) => node.post('settle', { reservationId, tokens: 4 }))),
         )
       await settleAll(ids.slice(0, 10))
-      // The other half was given back by then, and is charged anew.
+      // The other half was given back by then, and is charged again.
       clock.advance(61_000)
       await settleAll(ids.slice(10))
       expect(await here.remaining({ userId: 'ann', resource: '/orders' })).toBe(1000 - 20 * 4)

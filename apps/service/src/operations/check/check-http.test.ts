@@ -29,16 +29,16 @@ async function post({ origin }: RunningService, name: string, body: unknown): Pr
 }
 
 describe('over HTTP', () => {
-  it('a check is allowed, and refused with the time to come back', async () => {
+  it('a check is allowed, and denied with the time to come back', async () => {
     const running = await service()
     const allowed = await post(running, 'check', ORDER)
     expect(allowed).toMatchObject({ status: 200, body: { allowed: true, limit: 100, remaining: 99, version: 1 } })
     expect(allowed.headers.get('X-RateLimit-Remaining')).toBe('99')
     expect(allowed.body['decisionId']).toMatch(/^\d{18,19}$/)
-    const refused = await post(running, 'check', { ...ORDER, tokens: 100 })
-    expect(refused).toMatchObject({ status: 429, body: { allowed: false, reason: 'limit', retryAfter: 1 } })
-    expect(refused.headers.get('Retry-After')).toBe('1')
-    expect(refused.headers.get('Cache-Control')).toBe('no-store')
+    const denied = await post(running, 'check', { ...ORDER, tokens: 100 })
+    expect(denied).toMatchObject({ status: 429, body: { allowed: false, reason: 'limit', retryAfter: 1 } })
+    expect(denied.headers.get('Retry-After')).toBe('1')
+    expect(denied.headers.get('Cache-Control')).toBe('no-store')
   })
 
   it('300 checks at once admit exactly 100', async () => {

@@ -65,7 +65,7 @@ export function checkSuite(name: string, open: OpenStore): void {
         })
       }))
 
-    it('are refused with every field of the answer, when to come back, and not to be stored', () =>
+    it('are denied with every field of the answer and Retry-After, not to be cached', () =>
       withStore(open, async ({ api, clock }) => {
         const checks = api({ ruleSet: perUser(1) })
         checks.engine.use({ enforced: { number: 12, ruleSet: perUser(1) } })
@@ -188,7 +188,7 @@ export function checkSuite(name: string, open: OpenStore): void {
         expect(delays.map(({ body }) => body['delayMs'])).toEqual([undefined, 250])
       }))
 
-    it('are all or nothing: who is refused by one limit takes nothing of the others', () =>
+    it('are all or nothing: a caller denied by one limit takes nothing of the others', () =>
       withStore(open, async ({ api }) => {
         const checks = api({
           ruleSet: {
@@ -251,7 +251,7 @@ export function checkSuite(name: string, open: OpenStore): void {
         expect(answers.map(({ allowed }) => allowed)).toEqual(Array.from({ length: 100 }, (_, index) => index < 60))
       }))
 
-    it('with one check that cannot be understood are refused whole, and count nothing', () =>
+    it('with one check that cannot be understood are rejected as a whole, and count nothing', () =>
       withStore(open, async ({ api }) => {
         const checks = api({ ruleSet: perUser(3) })
         const answer = await checks.post('batch', { requests: [ORDER, ORDER, { ...ORDER, tokens: -1 }, { userId: 7 }] })
@@ -266,7 +266,7 @@ export function checkSuite(name: string, open: OpenStore): void {
       ['checks that are no list', { requests: ORDER }, '/requests'],
       ['another name for them', { checks: [ORDER] }, '/requests'],
       ['no object', [ORDER], ''],
-    ])('are refused with %s', (_what, body, path) =>
+    ])('are rejected with %s', (_what, body, path) =>
       withStore(open, async ({ api }) => {
         const answer = await api({ ruleSet: perUser(3) }).post('check/batch', body)
         expect(answer).toMatchObject({ status: 400, body: { code: 'SLUICE_HTTP_INVALID_REQUEST' } })

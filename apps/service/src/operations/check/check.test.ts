@@ -131,8 +131,8 @@ describe('Retry-After with jitter', () => {
           const api = new CheckApi({ store: memoryStore({ clock }), clock, ...options })
           await api.post('check', ORDER)
           clock.advance(elapsedMs)
-          const refused = await api.post('check', ORDER)
-          clock.advance(Number(refused.headers['Retry-After']) * 1000)
+          const denied = await api.post('check', ORDER)
+          clock.advance(Number(denied.headers['Retry-After']) * 1000)
           expect((await api.post('check', ORDER)).status).toBe(200)
         },
       ),
@@ -179,7 +179,7 @@ describe('what cannot be understood', () => {
     ['heartbeat', { reservationId: 'r1' }, 'leaseMs'],
     ['batch', { requests: [ORDER] }, 'atomic'],
     ['report', { reports: [{ resource: '/orders', failed: true }] }, 'resource'],
-  ])('is refused by %s with a field that it does not know', async (operation, body, unknown) => {
+  ])('is rejected by %s with a field that it does not know', async (operation, body, unknown) => {
     const answer = await inMemory({ ruleSet: perUser(1) }).api.post(operation, { ...body, [unknown]: 1 })
     expect(answer.status).toBe(400)
     expect(answer.body['errors']).toContainEqual({
@@ -206,7 +206,7 @@ describe('what cannot be understood', () => {
     ['report', { reports: [{ resource: '/x', failed: 1, status: 500 }] }, ['/reports/0/failed', '/reports/0/status']],
     ['check', {}, ['/resource']],
     ['check', 'text', ['']],
-  ])('is refused by %s: %j', async (operation, body, paths) => {
+  ])('is rejected by %s: %j', async (operation, body, paths) => {
     const answer = await inMemory({ ruleSet: perUser(1) }).api.post(operation, body)
     expect(answer.status).toBe(400)
     expect(wrongPaths(answer)).toEqual(paths)
@@ -274,7 +274,7 @@ describe('a reservation id that this service did not give', () => {
     ['heartbeat', {}],
   ] as const
 
-  it.each(ENDS)('is refused with what to do, and changes nothing (%s)', async (operation, more) => {
+  it.each(ENDS)('is rejected with the fix, and changes nothing (%s)', async (operation, more) => {
     const { api, clock } = inMemory({ ruleSet: perUser(100) })
     const other = new CheckApi({
       store: memoryStore({ clock }),
@@ -326,10 +326,10 @@ describe('when to come back', () => {
       clock.advanceMicros(1_234_567)
       await api.admitted(3, ORDER)
       clock.advanceMicros(offsetMicros)
-      const refused = await api.post('check', ORDER)
-      if (refused.status === 200) continue
-      const seconds = Number(refused.headers['Retry-After'])
-      expect(refused.body['retryAfter']).toBe(seconds)
+      const denied = await api.post('check', ORDER)
+      if (denied.status === 200) continue
+      const seconds = Number(denied.headers['Retry-After'])
+      expect(denied.body['retryAfter']).toBe(seconds)
       expect(Number.isInteger(seconds) && seconds > 0).toBe(true)
       clock.advanceMicros(seconds * 1_000_000)
       expect(await api.post('peek', ORDER), `${rule.algorithm} at ${offsetMicros}`).toMatchObject({ status: 200 })
@@ -360,7 +360,7 @@ describe('when to come back', () => {
 describe('headers', () => {
   const LEGACY = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'X-RateLimit-Reset-After']
   const DRAFT = ['RateLimit', 'RateLimit-Policy']
-  const REFUSAL = ['Retry-After', 'Cache-Control']
+  const DENIAL = ['Retry-After', 'Cache-Control']
   const names = { legacy: LEGACY, 'draft-11': DRAFT, both: [...LEGACY, ...DRAFT], off: [] } as const
 
   it.each(HEADER_PROFILES)('are those of the profile, on every answer (%s)', async (headers) => {
@@ -371,7 +371,7 @@ describe('headers', () => {
     for (const operation of TAKES_CHECK) {
       const answer = await api.post(operation, ORDER)
       expect(answer.status).toBe(429)
-      expect(Object.keys(answer.headers), operation).toEqual([...names[headers], ...REFUSAL])
+      expect(Object.keys(answer.headers), operation).toEqual([...names[headers], ...DENIAL])
     }
   })
 

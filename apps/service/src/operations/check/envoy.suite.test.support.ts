@@ -66,15 +66,15 @@ export function envoySuite(name: string, open: OpenStore): void {
         })
       }))
 
-    it('are refused from the limit on with 429 and when to come back, until the window ends', () =>
+    it('are denied from the limit on with 429 and when to come back, until the window ends', () =>
       withStore(open, async ({ api, clock }) => {
         const checks = api({ ruleSet: SHOP })
         const ask = (): Promise<ReadAnswer> => checks.envoy(shop('user=ann'))
         for (let call = 0; call < 3; call++) expect((await ask()).status).toBe(200)
         clock.advance(18_000)
-        const refused = await ask()
+        const denied = await ask()
         // What is 0 is left out, as protobuf does it.
-        expect(refused.body).toEqual({
+        expect(denied.body).toEqual({
           overallCode: 'OVER_LIMIT',
           statuses: [
             {
@@ -84,7 +84,7 @@ export function envoySuite(name: string, open: OpenStore): void {
             },
           ],
         })
-        expect(refused).toMatchObject({ status: 429, headers: { 'Retry-After': '42', 'Cache-Control': 'no-store' } })
+        expect(denied).toMatchObject({ status: 429, headers: { 'Retry-After': '42', 'Cache-Control': 'no-store' } })
         expect((await checks.envoy(shop('user=bob'))).status).toBe(200)
         clock.advance(41_999)
         expect((await ask()).status).toBe(429)
@@ -103,9 +103,9 @@ export function envoySuite(name: string, open: OpenStore): void {
       withStore(open, async ({ api }) => {
         const checks = api({ ruleSet: SHOP })
         expect(codes(await checks.envoy(shop('user=ann', 'ip=i1')))).toEqual([200, 'OK', 'OK', 'OK'])
-        const refused = await checks.envoy(shop('user=ann', 'ip=i1'))
-        expect(codes(refused)).toEqual([429, 'OVER_LIMIT', 'OK', 'OVER_LIMIT'])
-        expect(refused.headers).toMatchObject({ 'X-RateLimit-Limit': '1', 'Retry-After': '3600' })
+        const denied = await checks.envoy(shop('user=ann', 'ip=i1'))
+        expect(codes(denied)).toEqual([429, 'OVER_LIMIT', 'OK', 'OVER_LIMIT'])
+        expect(denied.headers).toMatchObject({ 'X-RateLimit-Limit': '1', 'Retry-After': '3600' })
         expect((await checks.envoy(shop(of('user=ann', { hitsAddend: 0 })))).body['statuses']).toMatchObject([
           { limitRemaining: 2 },
         ])
@@ -154,7 +154,7 @@ export function envoySuite(name: string, open: OpenStore): void {
         for (const { headers } of [blocked, large]) expect(Object.keys(headers)).not.toContain('Retry-After')
       }))
 
-    it('bring limits of their own, and are not refused by those in shadow', () =>
+    it('bring limits of their own, and are not denied by those in shadow', () =>
       withStore(open, async ({ api }) => {
         const checks = api({ ruleSet: SHOP })
         const own = (limit: object): object => of('plan=free', { limit })
@@ -165,7 +165,7 @@ export function envoySuite(name: string, open: OpenStore): void {
         for (let call = 0; call < 3; call++) expect((await checks.envoy(shop('tried=x'))).status).toBe(200)
       }))
 
-    it('are refused as a whole, with what is wrong, and count nothing', () =>
+    it('are rejected as a whole, with what is wrong, and count nothing', () =>
       withStore(open, async ({ api }) => {
         const checks = api({ ruleSet: SHOP })
         const wrong = shop('user=ann', of('user=ann', { limit: { unit: 'MONTHS' }, hitsAddend: -1 }), { entries: [] })

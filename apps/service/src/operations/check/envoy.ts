@@ -25,7 +25,7 @@ export function envoyHandlers({ engine, clock, answers }: EnvoyParts): Operation
 const MICROS_PER_SECOND = 1_000_000
 const MS_PER_SECOND = 1000
 
-/** What headers tell of a decision: the denial to wait longest for, else the limit with the least left. */
+/** The limit that headers describe: the denial with the longest wait, else the limit with the least left. */
 function toldBy(decision: DescriptorDecision, request: ValidEnvoyRequest, nowSeconds: number): DecisionLike {
   const allowed = decision.code === 'ok'
   const status = allowed ? decision.least : longestDenial(decision)

@@ -44,7 +44,7 @@ describe('unique ids', () => {
     ['count=0x10', '"0x10"'],
     [`count=${'9'.repeat(100)}`, `"${'9'.repeat(60)}"... (100 characters)`],
     ['count=1&count=2', 'it 2 times', 'it once'],
-  ])('are refused for another count (%j)', async (query, received, expected = 'a whole number from 1 to 1000') => {
+  ])('are rejected for another count (%j)', async (query, received, expected = 'a whole number from 1 to 1000') => {
     const { status, body } = await ask(query)
     expect(status).toBe(400)
     expect(body['errors']).toEqual([{ path: '?count', received, expected }])

@@ -64,7 +64,7 @@ export function reportSuite(name: string, open: OpenStore): void {
         expect([answer.body, await limitOf(checks, '/other')]).toEqual([{ count: 1000 }, 100])
       }))
 
-    it('are refused as a whole for one that cannot be understood, and count nothing', () =>
+    it('are rejected as a whole for one that cannot be understood, and count nothing', () =>
       withStore(open, async ({ api }) => {
         const checks = api({ ruleSet: CUT_RULES })
         const answer = await checks.post('report', { reports: [...reportsOf(20).reports, { resource: '/orders' }] })

@@ -60,7 +60,7 @@ export class CallReports {
     }
   }
 
-  /** Never rejects: a thread that cannot be told is one that ends, and the one in its place begins to count anew. */
+  /** Never rejects: a thread that cannot be told is one that ends, and the one in its place restarts its count. */
   async #tellOthers(): Promise<void> {
     this.#isTelling = true
     while (this.#waiting.length > 0) {

@@ -51,7 +51,7 @@ export function reservationSuite(name: string, open: OpenStore): void {
         })
       }))
 
-    it('that are refused are answered as a refused check, without an id', () =>
+    it('that are denied are answered like a denied check, without an id', () =>
       withStore(open, async ({ api }) => {
         const reservations = api({ ruleSet: perUser(100) })
         await reserve(reservations, { ...ORDER, tokens: 40 })
@@ -157,7 +157,7 @@ export function reservationSuite(name: string, open: OpenStore): void {
         expect(await reservations.remaining(ORDER)).toBe(100)
       }))
 
-    it('that are settled late are charged anew, and no more when they have been over for an hour', () =>
+    it('that are settled late are charged again, and no more when they have been over for an hour', () =>
       withStore(open, async ({ api, clock }) => {
         const rules: RuleSet['rules'] = [
           { resource: '/orders', dimension: 'user', algorithm: 'fixed-window', limit: 100, window: '1d' },
@@ -183,7 +183,7 @@ export function reservationSuite(name: string, open: OpenStore): void {
         expect(await here.remaining(ORDER)).toBe(93)
       }))
 
-    it('are all or nothing: who is refused by one limit reserves nothing of the others', () =>
+    it('are all or nothing: a caller denied by one limit reserves nothing of the others', () =>
       withStore(open, async ({ api }) => {
         const rules: RuleSet['rules'] = [
           { resource: '*', dimension: 'user', algorithm: 'fixed-window', limit: 100, window: '1m' },
@@ -273,8 +273,8 @@ export function reservationSuite(name: string, open: OpenStore): void {
         const [here, there] = [api({ ruleSet: JOBS }), api()]
         const first = await acquire(here)
         await acquire(here)
-        const refused = await here.post('acquire', JOB)
-        expect(refused).toMatchObject({
+        const denied = await here.post('acquire', JOB)
+        expect(denied).toMatchObject({
           status: 429,
           headers: { 'Retry-After': '30', 'Cache-Control': 'no-store' },
           body: { allowed: false, reason: 'limit', dimension: 'tenant', rule: '/jobs@tenant' },

@@ -101,7 +101,7 @@ describe('a request that waits for a slot', () => {
     expect(asked.answer).toMatchObject({ status: 200 })
   })
 
-  it('is refused when its time is over, and not before', async () => {
+  it('is denied when its time is over, and not before', async () => {
     const { api, ask, timers } = waiting()
     await api.post('acquire', JOB)
     const asked = ask({ ...JOB, maxWaitMs: 4321 })

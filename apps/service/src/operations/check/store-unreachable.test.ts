@@ -306,7 +306,7 @@ describe('what cannot be done without the store', () => {
     ['was noted', 'decide', { outcome: 'settled', corrected: -25 }, 85],
     // It never counts too little.
     ['was done', 'settle', { outcome: 'late', corrected: 15 }, 70],
-  ])('is a settlement that %s without anybody knowing: tried again, it counts once or twice', async (...given) => {
+  ])('is a settlement that %s with unknown outcome: a retry counts once or twice', async (...given) => {
     const [, call, again, remaining] = given
     const network = new Network()
     const [here, there] = [network.process('closed'), network.process('closed')]

@@ -101,7 +101,7 @@ describe('threads that share one memory', () => {
     expect(await two.remaining(ORDER)).toBe(93)
   })
 
-  it('charge what was used anew when the thread that knew the reservation has ended', async () => {
+  it('charge what was used again when the thread that knew the reservation has ended', async () => {
     const { apis, group } = threads(2)
     const [one, two] = apis as [CheckApi, CheckApi]
     const { reservationId } = (await one.post('reserve', { ...ORDER, tokens: 40 })).body

@@ -113,7 +113,7 @@ describe.each(DIALECTS)('on $dialect', ({ empty, first }) => {
     expect(await store.versions.rollback({ name: 'bob' })).toMatchObject({ number: 1 })
   })
 
-  it('makes one row of those that are one entry, of which the newest stays, and has all nodes load anew', async () => {
+  it('makes one row of those that are one entry, of which the newest stays, and has all nodes reload', async () => {
     const url = await empty()
     const driver = await openDriver(url)
     await migrate(driver, { nowMs, canonicalKeys, migrations: MIGRATIONS.slice(0, 3) })
@@ -178,7 +178,7 @@ describe.each(DIALECTS)('on $dialect', ({ empty, first }) => {
     ])
   })
 
-  it('has nodes load anew for what was removed in another spelling, and leaves others in peace', async () => {
+  it('has nodes reload for what was removed in another spelling, and leaves others in peace', async () => {
     const url = await empty()
     const driver = await openDriver(url)
     await migrate(driver, { nowMs, canonicalKeys, migrations: MIGRATIONS.slice(0, 3) })

@@ -64,10 +64,10 @@ const KILL_OTHERS = `${KILL_ALL} AND pid <> pg_backend_pid()`
 describe('a database that does not write', () => {
   it('because its disk is full says so, and can still be read', async () => {
     const driver = await openTable()
-    await driver.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    await driver.query(`CREATE FUNCTION reject() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       RAISE EXCEPTION 'could not extend file "base/5/16384": No space left on device' USING ERRCODE = 'disk_full';
     END $$`)
-    await driver.query('CREATE TRIGGER refuse BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION refuse()')
+    await driver.query('CREATE TRIGGER reject BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION reject()')
     const failure = await driver.query('INSERT INTO t VALUES (3, 0)').catch((error: unknown) => error)
     expect(failure).toMatchObject({ code: 'SLUICE_CONFIG_NOT_WRITABLE', cause: { code: '53100' } })
     expect(String(failure)).toContain('its disk is full')

@@ -32,7 +32,7 @@ export interface DescriptorDecision {
   readonly code: DescriptorCode
   /** One for each descriptor, in their order. */
   readonly statuses: readonly DescriptorStatus[]
-  /** The first status with the least left, which headers tell of; undefined when nothing was counted. */
+  /** The first status with the least left, used for headers. Undefined when nothing was counted. */
   readonly least: DescriptorStatus | undefined
   /** Set when the store could not be asked and this was decided without it; else undefined. */
   readonly failure: Failure | undefined

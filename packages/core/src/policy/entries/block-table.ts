@@ -93,7 +93,7 @@ export class BlockTable {
     return true
   }
 
-  /** From now on it is noted what is put. One that was begun before and not ended is begun anew. */
+  /** From now on it is noted what is put. One that was begun before and not ended is restarted. */
   beginReload(): void {
     this.#reload++
     this.#isReloading = true

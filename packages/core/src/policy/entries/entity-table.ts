@@ -31,7 +31,7 @@ export class EntityTable<V> {
   readonly #values: InternedValues<V>
   readonly #shards: readonly EntityShard[]
   #size = 0
-  /** What is put gets this mark. While a reload is under way, entries from before carry the other one. */
+  /** What is put gets this mark. While a reload is in progress, entries from before carry the other one. */
   #mark = 0
   #isReloading = false
 
@@ -104,14 +104,14 @@ export class EntityTable<V> {
     return true
   }
 
-  /** From now on it is noted what is put. One that was begun before and not ended is begun anew. */
+  /** From now on it is noted what is put. One that was begun before and not ended is restarted. */
   beginReload(): void {
     if (this.#isReloading) for (const shard of this.#shards) shard.markAll(1 - this.#mark)
     else this.#mark = 1 - this.#mark
     this.#isReloading = true
   }
 
-  /** Drops what was not put since the reload was begun. Nothing when none is under way. */
+  /** Drops what was not put since the reload was begun. Nothing when none is in progress. */
   endReload(nowMs: number): void {
     if (!this.#isReloading) return
     this.#isReloading = false

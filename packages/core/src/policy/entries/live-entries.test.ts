@@ -165,7 +165,7 @@ describe('a reload of live entries', () => {
     expect(live.isIncident(0)).toBe(true)
   })
 
-  it('that breaks off drops nothing, and can be begun anew', () => {
+  it('that breaks off drops nothing, and can be restarted', () => {
     const live = filled()
     live.beginReload()
     live.putOverride(override)
@@ -186,7 +186,7 @@ describe('a reload of live entries', () => {
     expect(live.isIncident(0)).toBe(true)
   })
 
-  it('leaves blocks alone that this process made, and takes removals while it is under way', () => {
+  it('leaves blocks alone that this process made, and takes removals while it is in progress', () => {
     const live = filled()
     live.putOwnBlock(block('own'), 0)
     live.beginReload()

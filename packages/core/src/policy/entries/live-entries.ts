@@ -50,8 +50,8 @@ const TIER_NAMES: ValueForm<string> = { textOf: (name) => name, keep: (name) => 
  * switch. Entries are not checked; the configuration store checks what it reads. Changes apply from the next request
  * on.
  *
- * A reload brings everything anew while what is there stays in force: `beginReload`, then a put for every entry that
- * exists, then `endReload`. Changes may be made meanwhile. A reload that breaks off may be begun anew.
+ * A reload sends everything again while what is there stays in force: `beginReload`, then a put for every entry that
+ * exists, then `endReload`. Changes may be made meanwhile. A reload that breaks off may be restarted.
  */
 export type EngineEntries = Pick<
   LiveEntries,
@@ -213,7 +213,7 @@ export class LiveEntries {
     this.#hasNewIncident = true
   }
 
-  /** Begins a reload, or begins it anew: what is there stays in force, and goes at the end unless it was put again. */
+  /** Begins a reload, or restarts it: what is there stays in force, and goes at the end unless it was put again. */
   beginReload(): void {
     this.#overrides.beginReload()
     this.#members.beginReload()

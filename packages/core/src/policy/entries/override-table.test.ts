@@ -183,7 +183,7 @@ describe('a reload', () => {
     }
   })
 
-  it('that broke off and is begun anew counts only what is put from then on', () => {
+  it('that broke off and is restarted counts only what is put from then on', () => {
     const table = createTable()
     for (const entity of ['u1', 'u2', 'u3']) table.putOverride(override(entity, { limit: 1 }), 0)
     table.beginReload()

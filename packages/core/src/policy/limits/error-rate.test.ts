@@ -69,7 +69,7 @@ describe('limits are cut', () => {
     expect(scene.wait(1).calls(1, 1).factor).toBe(0.25)
   })
 
-  it('not twice by one failure: after a step the count starts anew', () => {
+  it('not twice by one failure: after a step the count restarts', () => {
     const scene = new Scene().calls(10, 10)
     expect(scene.wait(5_000).calls(9, 9).factor).toBe(0.5)
     expect(scene.calls(1, 1).factor).toBe(0.25)

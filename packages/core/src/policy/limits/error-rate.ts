@@ -10,7 +10,7 @@ const SLICES = 10
  *
  * While the share of failures in the window is above `cutAbove`, among at least `leastCalls` calls, limits are cut by
  * one step; while it is below `restoreBelow` they are given back by one. Between both nothing changes. Steps are at
- * least `hold` apart, and after each the count starts anew, so that one failure never leads to two cuts. To give back,
+ * least `hold` apart, and after each the count restarts, so that one failure never leads to two cuts. To give back,
  * a whole window since the last step will do in place of `leastCalls`: a cut must not last because few calls come. A
  * whole window without any call gives back too, whatever `restoreBelow` is: nothing fails any more, and only calls can
  * show whether more would. Such quiet steps count from the last call, not from the time of the lookup.

@@ -123,7 +123,7 @@ describe('the answer is kept', () => {
     expect(schedule.validUntil(Date.parse('2030-03-31T00:10Z'))).toBe(Date.parse('2030-03-31T01:00Z'))
   })
 
-  it('and found anew when a clock is set back', () => {
+  it('and computed again when a clock is set back', () => {
     const entry: ScheduleEntry = { from: '09:00', to: '17:00', multiplier: 2 }
     expect(multipliers([entry], ['2030-01-01T10:00Z', '2030-01-01T08:00Z', '2030-01-01T10:00Z'])).toEqual([2, 1, 2])
   })

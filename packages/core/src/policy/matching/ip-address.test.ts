@@ -92,7 +92,7 @@ describe('an IP address', () => {
     expect(address.toString()).toBe('2001:db8::1')
   })
 
-  it('can be read anew, of the other kind too', () => {
+  it('can be reused, of the other kind too', () => {
     const address = new IpAddress()
     for (const text of ['2001:db8::1', '10.0.0.1', '::1', '10.0.0.2']) {
       expect(address.read(text)).toBe(true)

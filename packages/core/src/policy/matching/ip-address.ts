@@ -15,7 +15,7 @@ const MAPPED = 0xff_ff
 const groups = new Uint16Array(GROUPS)
 
 /**
- * An IP address, which can be read anew so that none has to be made for each request. An IPv4 address that is written
+ * An IP address, which can be reused so that none has to be made for each request. An IPv4 address that is written
  * as an IPv6 one (`::ffff:1.2.3.4`) is that IPv4 address.
  */
 export class IpAddress {
@@ -208,7 +208,7 @@ function hexDigit(unit: number): number {
   return letter >= 0 && letter <= 5 ? letter + 10 : -1
 }
 
-/** Read anew by every call. */
+/** Overwritten by every call. */
 const counted = new IpAddress()
 
 /**

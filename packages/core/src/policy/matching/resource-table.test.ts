@@ -136,7 +136,7 @@ describe('ResourceTable', () => {
       ])
     })
 
-    it('are also told apart, so that a high limit of one does not hide a low one of another', () => {
+    it('are also distinguished, so that a high limit of one does not hide a low one of another', () => {
       expect([...spelled.findByReading('/files/..%2forders/public', 'GET')].sort()).toEqual([
         ['/files/*', '*'],
         ['/orders/public', '/orders/:id', '*'],

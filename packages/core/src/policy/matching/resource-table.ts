@@ -42,7 +42,7 @@ const LAST_FILLS: EmptySegments = { keepsLast: true, fillsParameters: true }
  * Methods are compared in any case. HEAD is also taken for GET, because servers answer it with what they do for GET.
  *
  * All lists are frozen, and the same matches are the same list, as long as it is remembered: a caller may keep what
- * follows from a list by its identity, weakly, because lists are forgotten and made anew when there are very many.
+ * follows from a list by its identity, weakly, because lists are forgotten and created again when there are very many.
  */
 export class ResourceTable<T> {
   readonly #tree: ResourceTree<T>

@@ -84,7 +84,7 @@ describe('a breaker', () => {
     expect(states).toEqual(['open', 'half-open', 'closed'])
   })
 
-  it('pauses twice as long after each failed probe, up to a second, and anew after a success', () => {
+  it('pauses twice as long after each failed probe, up to a second, and starts over after a success', () => {
     const { breaker, fail, succeed } = breakerOf({ failures: 1 })
     let nowMs = 0
     const pauses: number[] = []
@@ -132,7 +132,7 @@ describe('a breaker', () => {
     expect(breaker.state).toBe('closed')
   })
 
-  it('begins to count anew when it closes', () => {
+  it('restarts its count when it closes', () => {
     const { breaker, fail, succeed } = breakerOf()
     for (let call = 0; call < 15; call++) succeed(0)
     for (let call = 0; call < 5; call++) fail(0)

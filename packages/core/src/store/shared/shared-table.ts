@@ -188,7 +188,7 @@ export class SharedTable {
       const version = Atomics.load(halves, half)
       const record = (payload & RECORD_MASK) - 1
       if (!this.records.matches(record, fingerprint)) {
-        // Another key, unless the slot has just moved on to another record and this one is already somebody else's.
+        // Another key, unless the slot has just moved on to another record and this one already belongs to another key.
         if (this.words.isStill(half, version, payload)) continue
         return false
       }
@@ -222,7 +222,7 @@ export class SharedTable {
     }
   }
 
-  /** Finishes somebody's transaction that is in the way. Always false: the bucket must be read again. */
+  /** Finishes the transaction of another thread. Always false: the bucket must be read again. */
   #meetReference(half: number): false {
     const version = this.words.version(half)
     const payload = this.words.payload(half)

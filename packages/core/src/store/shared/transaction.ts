@@ -145,7 +145,7 @@ export class Transactions {
     return this.#words.replace(half, { version, payload: from }, reference)
   }
 
-  /** Takes the reference out of a word again. Somebody else may have done it. */
+  /** Removes the reference from a word, unless another thread has done so. */
   #finish({ half, version, from, to }: Entry, reference: number, committed: boolean): void {
     this.#words.advance(half, { version, payload: reference }, committed ? to : from)
   }

@@ -390,7 +390,7 @@ describe('sluiceStore', () => {
     sluiceStore({ store: memoryStore() })
   })
 
-  it('tells of a prefix that another limiter uses on a store that may be the same', async () => {
+  it('reports a prefix that another limiter uses on a store that may be the same', async () => {
     const warnings = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
     const remote = (space: string) => {
       const store = deferredStore(memoryStore())

@@ -89,7 +89,7 @@ describe('an answer that is watched', () => {
     expect(ended).toEqual([status])
   })
 
-  it('ends at once when somebody else reads its body', () => {
+  it('ends at once when its body is read elsewhere', () => {
     const { watch, ended } = scene()
     const response = new Response('body')
     response.body!.getReader()

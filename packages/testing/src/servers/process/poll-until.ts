@@ -20,7 +20,7 @@ export interface PollOptions {
  * Asks again and again, 10 ms after each answer, until the answer is something else than undefined, and resolves with
  * it. An answer that rejects ends the wait.
  *
- * @throws ServerError `SLUICE_TESTING_TOO_SLOW` when the time is over; an answer under way is awaited first
+ * @throws ServerError `SLUICE_TESTING_TOO_SLOW` when the time is over; an answer in flight is awaited first
  */
 export async function pollUntil<T>(ask: () => Promise<T | undefined>, options: PollOptions): Promise<T> {
   const { what, withinMs = LONGEST_WAIT_MS, explain = () => '', timers = systemTimers } = options

@@ -204,7 +204,7 @@ async function sourceOf(server: RedisServer): Promise<{ port: number; source: nu
 }
 
 /**
- * True when the sentinel has begun; undefined when it cannot yet: one is under way, or it has not looked at the
+ * True when the sentinel has begun; undefined when it cannot yet: one is in progress, or it has not looked at the
  * replica.
  */
 async function beginFailover(sentinel: RedisServer): Promise<true | undefined> {

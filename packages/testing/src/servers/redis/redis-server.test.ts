@@ -144,7 +144,7 @@ describe('a server that goes away', () => {
     expect(isAlive(server.pid)).toBe(false)
   })
 
-  it('is closed although a restart is under way', async () => {
+  it('is closed although a restart is in progress', async () => {
     const server = await start()
     const restarted = server.restart()
     await server.close()

@@ -39,7 +39,7 @@ describe('RedisConnection', () => {
     expect(received).toEqual(['*3\r\n$3\r\nSET\r\n$2\r\né\r\n$2\r\n12\r\n'])
   })
 
-  it('answers commands under way in their order', async () => {
+  it('answers commands in flight in their order', async () => {
     let count = 0
     const port = await serve((_, socket) => {
       if (count++ === 0) socket.write('+first\r\n-ERR second\r\n:3\r\n')

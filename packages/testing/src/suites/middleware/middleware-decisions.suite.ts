@@ -142,7 +142,7 @@ export function decisionTests(harness: MiddlewareHarness): void {
       expect(JSON.parse(body)).toMatchObject({ status: 503, type: PROBLEM_TYPE })
     })
 
-    it('is answered by somebody else when wanted, with the headers of the limit', async () => {
+    it('is answered by a custom handler if set, with the headers of the limit', async () => {
       const fixture = await openFixture(harness, {
         limiters: [{ limit: 0, window: '1h', name: 'reads' }],
         onLimited: (denial) => ({

@@ -107,7 +107,7 @@ export interface Received {
   readonly body: string
 }
 
-/** A request under way. */
+/** A request in flight. */
 export interface InFlightRequest {
   readonly answer: Promise<Received>
   /** Resolves with the first piece of the body. */
@@ -196,7 +196,7 @@ function usualHandler({ path }: SuiteCall): Promise<SuiteAnswer> {
   return Promise.resolve(path === '/fail' ? { status: 500, body: 'failed' } : { status: 200, body: 'ok' })
 }
 
-/** A promise that somebody else keeps: as often as wanted, each {@link passed} resolves for one {@link pass}. */
+/** A gate for tests: each {@link passed} resolves for one {@link pass}. */
 export class Turnstile {
   readonly #waiting: (() => void)[] = []
   #passes = 0

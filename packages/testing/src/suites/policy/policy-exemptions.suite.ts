@@ -331,7 +331,7 @@ export function exemptionTests(harness: StoreHarness): void {
       })
     })
 
-    it('are blocked where somebody says so, and their users where a rule counts users', async () => {
+    it('are blocked by an explicit block, and their users where a rule counts users', async () => {
       const byUser = { rules: [{ resource: '*', dimension: 'user', limit: 1, window: '1m', penalty }] } as const
       await withPolicy(harness, byUser, async ({ engine, admitted, settled }) => {
         expect(await admitted(9, { resource: '/x', ip: '127.0.0.1', user: 'u' })).toBe(1)

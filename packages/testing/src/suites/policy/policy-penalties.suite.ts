@@ -14,7 +14,7 @@ const OTHERS: RuleSet = { rules: [{ name: 'others', resource: '*', dimension: 'i
 
 const request = { resource: '/x', user: 'u' } as const
 
-/** Blocks that follow from denials, and that somebody lifts. */
+/** Blocks that follow from denials, and their removal. */
 export function penaltyTests(harness: StoreHarness): void {
   describe('automatic blocks', () => {
     it('follow sustained violations, grow, end, are listed and can be lifted', async () => {
@@ -255,7 +255,7 @@ export function penaltyTests(harness: StoreHarness): void {
       await withPolicy(harness, STRICT, async (fixture) => {
         const { engine, check, advance } = fixture
         await provoke(fixture, request)
-        // Somebody blocks the caller as well: that block names no rule.
+        // An operator blocks the caller as well: that block names no rule.
         engine.block('user', 'u', { duration: '1m' })
         engine.use(inForce(OTHERS))
         expect(await engine.unblock('user', 'u')).toBe(true)

@@ -62,7 +62,7 @@ export function reservationTests(harness: StoreHarness): void {
       expect(await ten.peek('key')).toMatchObject({ remaining: 8 })
     })
 
-    storeTest(harness, { title: 'settled too late is charged anew', needs: timed }, async (fixture) => {
+    storeTest(harness, { title: 'settled too late is charged again', needs: timed }, async (fixture) => {
       const ten = fixture.limiter(rule)
       const late = granted(await ten.reserve('key', { cost: 4, expiresAfter: '10s' }))
       const forgotten = granted(await ten.reserve('key', { cost: 3, expiresAfter: '10s' }))

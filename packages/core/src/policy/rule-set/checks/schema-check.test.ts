@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { JsonSchema } from '../schema/json-schema.ts'
+import type { JsonSchema } from '../schema/rule-set-json-schema.ts'
 import { pointerTo, SchemaCheck } from './schema-check.ts'
 
 function told(schema: JsonSchema, value: unknown): string[] {
@@ -19,7 +19,7 @@ const pet: JsonSchema = {
   additionalProperties: false,
 }
 
-/** Two kinds of things, told apart by a word; the second is meant when there is none. */
+/** Two kinds of things, distinguished by a word; the second is meant when there is none. */
 const shapes: JsonSchema = {
   type: 'object',
   anyOf: [
@@ -243,7 +243,7 @@ describe('a schema that checks do not understand', () => {
     ['has an unknown keyword', { oneOf: [] } as JsonSchema, 'checks do not understand the keyword oneOf'],
     ['says more beside a reference', { $ref: '#', minimum: 1 }, 'checks do not understand minimum beside $ref'],
     ['refers to nothing', { $ref: '#/$defs/x' }, 'the schema has no #/$defs/x'],
-  ])('%s, and is refused', (_, schema, message) => {
+  ])('%s, and is rejected', (_, schema, message) => {
     expect(() => told(schema, 1)).toThrow(message)
   })
 })

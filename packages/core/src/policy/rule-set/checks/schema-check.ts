@@ -1,6 +1,6 @@
 import { nearestName } from '../../../options/option-advice.ts'
 import type { RuleSetProblem } from '../rule-set-error.ts'
-import type { JsonSchema } from '../schema/json-schema.ts'
+import type { JsonSchema } from '../schema/rule-set-json-schema.ts'
 import type { SchemaNode } from '../schema/schema-node.ts'
 import { describeValue, SchemaNodes, typeBits } from '../schema/schema-node.ts'
 

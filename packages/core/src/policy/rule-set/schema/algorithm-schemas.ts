@@ -9,7 +9,7 @@ import {
   type ValueKind,
   WINDOW_ENTRY_OPTIONS,
 } from '../../../rule/rule-options.ts'
-import type { JsonSchema } from './json-schema.ts'
+import type { JsonSchema } from './rule-set-json-schema.ts'
 
 type Options = Readonly<Record<string, RuleOption>>
 

@@ -1,4 +1,4 @@
-import type { JsonSchema } from './json-schema.ts'
+import type { JsonSchema } from './rule-set-json-schema.ts'
 
 const LARGEST_UINT32 = 4_294_967_295
 

@@ -1,5 +1,5 @@
 import { LONGEST_KEY } from '../../../store/key.ts'
-import type { JsonSchema } from './json-schema.ts'
+import type { JsonSchema } from './rule-set-json-schema.ts'
 
 /** An instant as it is kept and sent. */
 export const INSTANT: JsonSchema = {

@@ -15,7 +15,7 @@ import type {
   ScheduleEntry,
   Tier,
 } from '../rule-set.ts'
-import type { JsonSchema } from './json-schema.ts'
+import type { JsonSchema } from './rule-set-json-schema.ts'
 import { RULE_SET_FILE_SCHEMA, RULE_SET_SCHEMA } from './rule-set-schema.ts'
 
 type AnyKey<T> = T extends unknown ? keyof T : never

@@ -1,6 +1,5 @@
 import { ruleSchemas } from './algorithm-schemas.ts'
 import { DESCRIPTOR_SCHEMAS } from './descriptor-schemas.ts'
-import type { JsonSchema } from './json-schema.ts'
 import {
   ENTRY_NAME,
   EXPIRES_AT,
@@ -9,8 +8,9 @@ import {
   INSTANT_IN_FILE,
   LIVE_ENTRY_SCHEMAS,
 } from './live-entry-schemas.ts'
+import type { JsonSchema } from './rule-set-json-schema.ts'
 import { RULE_SETTINGS } from './rule-settings-schema.ts'
-import { VALUE_SCHEMAS } from './value-schemas.ts'
+import { VALUE_SCHEMAS } from './rule-value-schemas.ts'
 
 const rules: JsonSchema = { type: 'array', items: { $ref: '#/$defs/rule' } }
 

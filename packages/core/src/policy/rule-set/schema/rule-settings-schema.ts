@@ -1,6 +1,6 @@
 import { FAILURE_MODES, WEEKDAYS } from '../../../rule/rule-options.ts'
 import { LONGEST_RULE_NAME, RESERVED_NAME } from '../../matching/rule-name.ts'
-import type { JsonSchema } from './json-schema.ts'
+import type { JsonSchema } from './rule-set-json-schema.ts'
 
 const timeOfDay: JsonSchema = {
   title: 'a time of day such as "08:30"',

@@ -1,4 +1,4 @@
-import type { JsonSchema, JsonType } from './json-schema.ts'
+import type { JsonSchema, JsonType } from './rule-set-json-schema.ts'
 
 /** Kinds of values as bits, so that several are compared at once. A whole number is a number as well. */
 const TYPE_BITS: Readonly<Record<JsonType | 'null', number>> = {

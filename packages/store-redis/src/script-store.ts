@@ -36,8 +36,8 @@ const MAX_REFUNDS_PER_CALL = 50
 /** Milliseconds added to the expiry of keys when decisions do not use the server's time. */
 const FOREIGN_TIME_SLACK_MS = 3_600_000
 
-/** Options of a {@link StrictStore}. */
-export interface StrictStoreOptions {
+/** Options of a {@link ScriptStore}. */
+export interface ScriptStoreOptions {
   readonly connection: RedisConnection
   readonly runner: ScriptRunner
   readonly prefix: string
@@ -58,8 +58,8 @@ export interface StrictStoreOptions {
  * event loop iteration leave together, and equal batches are sent once. Errors are raised unchanged: deadlines and
  * failure modes belong to the fallback store.
  */
-export class StrictStore extends CallbackStore {
-  readonly #options: StrictStoreOptions
+export class ScriptStore extends CallbackStore {
+  readonly #options: ScriptStoreOptions
   readonly #runner: ScriptRunner
   readonly #keys: RedisKeys
   readonly #recordOf: (key: string) => string
@@ -70,7 +70,7 @@ export class StrictStore extends CallbackStore {
   #serverAheadMicros = 0
   #closed = false
 
-  constructor(options: StrictStoreOptions) {
+  constructor(options: ScriptStoreOptions) {
     super()
     this.#options = options
     this.#runner = options.runner

@@ -25,7 +25,7 @@ describe('random operations get the same answers as from the reference store', (
     })
   })
 
-  it('when a lease has ended beside a state that says nothing any more by the time somebody comes by', async () => {
+  it('when a lease has ended next to a state that has expired by the next check', async () => {
     const clock = new FakeClock()
     const target = { rule: 'meter', key: 'a', cost: 1 } as const
     const check = { kind: 'check', ...target, partial: false, entitled: true } as const
@@ -34,7 +34,7 @@ describe('random operations get the same answers as from the reference store', (
         { kind: 'lease', ...target, ms: 1, partial: false },
         check,
         { kind: 'advance', ms: 3001 },
-        // Another rule of the same key, which makes the record be written anew.
+        // Another rule of the same key, which makes the record be rewritten.
         { ...check, rule: 'fixed' },
         { ...check, cost: 0 },
         check,

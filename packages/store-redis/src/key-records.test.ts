@@ -6,7 +6,7 @@ import { type Reply, startRedis } from '@sluice/testing/servers'
 import { createClient } from 'redis'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { nodeRedisConnection } from './clients/node-redis/node-redis-connection.ts'
-import { StrictStore } from './strict-store.ts'
+import { ScriptStore } from './script-store.ts'
 import { runAfterIo } from './system/event-loop.ts'
 import { RedisKeys } from './wire/call-encoding.ts'
 import { ScriptRunner } from './wire/script-runner.ts'
@@ -28,10 +28,10 @@ beforeEach(async () => {
 })
 
 /** A store as another process would have it. */
-function newStore(): StrictStore {
+function newStore(): ScriptStore {
   const connection = nodeRedisConnection(client, () => Promise.resolve())
   const runner = new ScriptRunner(connection, () => Promise.resolve())
-  return new StrictStore({
+  return new ScriptStore({
     connection,
     runner,
     prefix: 'records',
@@ -87,7 +87,7 @@ describe('every key has an end', () => {
     expect([await keyCount(), await immortalKeys()]).toEqual([1, []])
   })
 
-  it('a refusal and a question store nothing', async () => {
+  it('a denial and a question store nothing', async () => {
     const limiter = limiterOf({ limit: 0, window: '1m' })
     expect((await limiter.check('key')).allowed).toBe(false)
     await limiter.peek('other')
@@ -168,7 +168,7 @@ describe('a record', () => {
 
   it('of something else under its key counts for nothing, and is replaced', async () => {
     const name = new RedisKeys('records').record('key')
-    await server.command('SET', name, 'somebody else was here')
+    await server.command('SET', name, 'of another program')
     expect(await limiterOf({ limit: 5, window: '1m' }).check('key')).toMatchObject({ allowed: true, remaining: 4 })
     await server.command('DEL', name)
     await server.command('LPUSH', name, 'a list')

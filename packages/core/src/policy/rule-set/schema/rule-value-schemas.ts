@@ -8,7 +8,7 @@ import {
   SLOWEST_RATE,
   WEEKDAYS,
 } from '../../../rule/rule-options.ts'
-import type { JsonSchema } from './json-schema.ts'
+import type { JsonSchema } from './rule-set-json-schema.ts'
 
 /** Multipliers above it are taken for mistakes. */
 const LARGEST_MULTIPLIER = 1_000_000
