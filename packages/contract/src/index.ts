@@ -60,7 +60,6 @@ export {
   parseResetRequest,
   parseUsageQuery,
   type ResetRequest,
-  type UsageQuery,
 } from './admin/usage-bodies.ts'
 export type {
   DiffAnswer,
@@ -154,8 +153,6 @@ export {
   type SchemaWithDefinitions,
 } from './openapi.ts'
 export { BODY_READERS, type ReadBodies } from './operations/body-readers.ts'
-export type { EntityParameters, EntryFilter, OverrideParameters } from './operations/caller-operations.ts'
-export type { AuditFilter, HistoryParameters } from './operations/insight-operations.ts'
 export type {
   Call,
   Operation,
@@ -163,7 +160,6 @@ export type {
   OperationMethod,
   OperationParameter,
   OperationRole,
-  PageParameters,
 } from './operations/operation.ts'
 export {
   type Calls,

@@ -133,6 +133,11 @@ export function answerSchema<
   return define(name, objectSchema(parts))
 }
 
+/** A reference to `schema`. `ref<Counter>(COUNTER)` gives it the name of its type where the compiler shows it. */
+export function ref<T>(schema: NamedSchema<T>): Reference<T> {
+  return schema.ref
+}
+
 /** A reference to the schema called `name` in the OpenAPI document. */
 export function referenceTo<T>(name: string): Reference<T> {
   return { $ref: `#/components/schemas/${name}` } as Reference<T>
