@@ -52,6 +52,14 @@ expectTypeOf<ThingCalls['find']>().toEqualTypeOf<{
 // @ts-expect-error there is no such method
 operations('things', { make: { ...said, method: 'PATCH', path: '/things' } })
 
+// @ts-expect-error an operation has no such property
+operations('things', { make: { ...said, method: 'POST', path: '/things', hasEtags: true } })
+
+// @ts-expect-error an answer has no such property
+operations('things', {
+  make: { ...said, method: 'POST', path: '/things', answers: { 200: { description, header: [] } } },
+})
+
 // @ts-expect-error an operation has a summary
 operations('things', { make: { ...said, summary: undefined, method: 'POST', path: '/things' } })
 

@@ -106,6 +106,17 @@ interface OperationParts extends Pick<Operation, 'method' | 'path' | 'role' | 's
   readonly streams?: boolean
 }
 
+/** Rejects what operations and answers do not have, such as a misspelt `hasEtag`. */
+type Known<Parts> = {
+  readonly [Id in keyof Parts]: No<Exclude<keyof Parts[Id], keyof OperationParts>> & {
+    readonly answers: Parts[Id] extends { readonly answers: infer Answers }
+      ? { readonly [Status in keyof Answers]: No<Exclude<keyof Answers[Status], keyof OperationAnswer>> }
+      : never
+  }
+}
+
+type No<Names extends PropertyKey> = { readonly [Name in Names]?: never }
+
 /** The {@link Call} of each operation, inferred from what is said about it. */
 type CallsFrom<Parts> = Parts extends infer All ? { readonly [Id in keyof All]: CallFrom<All[Id]> } : never
 
@@ -124,6 +135,7 @@ type ValueFrom<Part> = Part extends { readonly schema: infer S } ? ValueOf<S> : 
 /** The bodies of all answers; undefined where none has one. */
 type AnswerFrom<Answer> = [ValueFrom<Answer>] extends [never] ? undefined : ValueFrom<Answer>
 
+/** The parameters by name: those of the path, and of the query those that must be there, are required. */
 type ParametersFrom<P> = {
   readonly [Name in keyof P as P[Name] extends { readonly required: true } ? Name : never]: ValueFrom<P[Name]>
 } & {
@@ -143,9 +155,9 @@ const USUAL_BODY_BYTES = 16_384
 /** Makes operations of one tag out of what is said about each. */
 export function operations<const Parts extends Readonly<Record<string, OperationParts>>>(
   tag: string,
-  parts: Parts,
+  parts: Parts & Known<Parts>,
 ): OperationsOf<CallsFrom<Parts>> {
-  const made = Object.entries(parts).map(([id, said]) => [id, operation(id, tag, said)])
+  const made = Object.entries<OperationParts>(parts).map(([id, said]) => [id, operation(id, tag, said)])
   return Object.fromEntries(made) as OperationsOf<CallsFrom<Parts>>
 }
 
