@@ -1,16 +1,22 @@
 import { describe, expect, it } from 'vitest'
 import { documentedTypes } from './documented-types.ts'
 
-const SCHEMAS = {
-  Part: { description: 'A part.', properties: { size: { description: 'How large.' } } },
-  Thing: {
-    description: 'A thing.',
-    properties: {
-      name: { description: 'Any text but */.' },
-      part: { $ref: '#/components/schemas/Part' },
-      made: { $ref: '#/components/schemas/Part', description: 'What it is made of.' },
-      parts: { properties: { size: { description: 'Not of the thing.' } } },
+const CONTRACT = {
+  SCHEMAS: {
+    Part: { description: 'A part.', properties: { size: { description: 'How large.' } } },
+    Thing: {
+      description: 'A thing.',
+      properties: {
+        name: { description: 'Any text but */.' },
+        part: { $ref: '#/components/schemas/Part' },
+        made: { $ref: '#/components/schemas/Part', description: 'What it is made of.' },
+        parts: { properties: { size: { description: 'Not of the thing.' } } },
+      },
     },
+  },
+  OPERATIONS: {
+    find: { description: 'Finds a thing.', parameters: { name: { description: 'Its name.' } } },
+    list: { description: 'Lists things.', parameters: {} },
   },
 }
 
@@ -34,7 +40,7 @@ export interface Other {
 
 describe('documentedTypes', () => {
   it('puts the descriptions of a schema on the type that is inferred from it', () => {
-    expect(documentedTypes(TYPES, SCHEMAS)).toBe(`declare const PART: NamedSchema<{
+    expect(documentedTypes(TYPES, CONTRACT)).toBe(`declare const PART: NamedSchema<{
     /** How large. */
     readonly size: number;
 }, "Part">;
@@ -58,7 +64,43 @@ export interface Other {
 `)
   })
 
-  it('leaves types alone that no schema describes', () => {
-    expect(documentedTypes(TYPES, {})).toBe(TYPES)
+  it('puts the descriptions of operations and parameters on the types of calls', () => {
+    const calls = `export declare const THINGS: import("./operation.ts").OperationsOf<{
+    readonly find: {
+        readonly parameters: {
+            readonly name?: string;
+        };
+        readonly answer: Thing;
+    };
+    readonly list: {
+        readonly parameters: Record<never, never>;
+        readonly answer: Page<{
+            readonly name: string;
+        }>;
+    };
+}>;
+`
+    expect(documentedTypes(calls, CONTRACT)).toBe(`export declare const THINGS: import("./operation.ts").OperationsOf<{
+    /** Finds a thing. */
+    readonly find: {
+        readonly parameters: {
+            /** Its name. */
+            readonly name?: string;
+        };
+        readonly answer: Thing;
+    };
+    /** Lists things. */
+    readonly list: {
+        readonly parameters: Record<never, never>;
+        readonly answer: Page<{
+            readonly name: string;
+        }>;
+    };
+}>;
+`)
+  })
+
+  it('leaves types alone that the contract does not describe', () => {
+    expect(documentedTypes(TYPES, { SCHEMAS: {}, OPERATIONS: {} })).toBe(TYPES)
   })
 })

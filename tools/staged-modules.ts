@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
-import { contractSchemas, documentedTypes } from './documented-types.ts'
+import { compiledContract, documentedTypes } from './documented-types.ts'
 import { scanImports } from './import-scanner.ts'
 import { inlineLuaFiles, luaFilesModule } from './lua-files.ts'
 import { ToolError } from './tool-error.ts'
@@ -88,7 +88,7 @@ function sourceOf(from: string, root: string): string {
   if (from === luaFilesModule) return inlineLuaFiles(join(root, 'packages/store-redis/lua'))
   const text = readFileSync(join(root, from), 'utf8')
   const isContractType = from.startsWith('packages/contract/') && from.endsWith('.d.ts')
-  return isContractType ? documentedTypes(text, contractSchemas(root)) : text
+  return isContractType ? documentedTypes(text, compiledContract(root)) : text
 }
 
 /** The facade's own files are the entries; each other package has a folder. */

@@ -60,7 +60,6 @@ export {
   parseResetRequest,
   parseUsageQuery,
   type ResetRequest,
-  type UsageQuery,
 } from './admin/usage-bodies.ts'
 export type {
   DiffAnswer,
@@ -157,8 +156,6 @@ export {
   type SchemaWithDefinitions,
 } from './openapi.ts'
 export { BODY_READERS, type ReadBodies } from './operations/body-readers.ts'
-export type { EntityParameters, EntryFilter, OverrideParameters } from './operations/caller-operations.ts'
-export type { AuditFilter, HistoryParameters } from './operations/insight-operations.ts'
 export type {
   Call,
   Operation,
@@ -166,7 +163,6 @@ export type {
   OperationMethod,
   OperationParameter,
   OperationRole,
-  PageParameters,
 } from './operations/operation.ts'
 export {
   type Calls,

@@ -7,16 +7,6 @@ import { answerSchema, requestSchema } from '../schema/json-schema.ts'
 import type { FieldProblem } from '../schema/value-schemas.ts'
 import { count, listOf, NOTE, words } from '../schema/value-schemas.ts'
 
-/** The fields that name a caller, by any of their names. */
-type CallerFields = Pick<CheckRequest, IdentityName | 'userId' | 'clientIp' | 'tenantId'> &
-  Partial<Pick<CheckRequest, 'resource'>>
-
-/** Whose counters are meant, and under which rules: at least one of these. */
-export interface UsageQuery extends CallerFields {
-  /** Further dimensions, as the JSON object that a check has: `{"model":"large"}`. */
-  readonly descriptors?: string
-}
-
 /** A caller, with one name for each identity; what was not given is not there. */
 export interface NamedCaller extends Pick<CheckRequest, IdentityName>, Partial<Pick<CheckRequest, 'resource'>> {
   readonly descriptors?: Descriptors

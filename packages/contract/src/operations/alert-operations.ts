@@ -1,30 +1,8 @@
-import type { AcknowledgeRequest, Alert, DeadLetter, SilenceRequest } from '../admin/alert-bodies.ts'
+import type { AcknowledgeRequest, Alert, SilenceRequest } from '../admin/alert-bodies.ts'
 import { ACKNOWLEDGE_REQUEST, ALERT, ALERT_PAGE, DEAD_LETTER_PAGE, SILENCE_REQUEST } from '../admin/alert-bodies.ts'
-import type { Page } from '../schema/value-schemas.ts'
+import { ref } from '../schema/json-schema.ts'
 import type { ProblemCode } from '../service/problem.ts'
-import type { CallOf, OperationsOf, PageCall } from './operation.ts'
 import { operations, PAGE_PARAMETERS, pathPart } from './operation.ts'
-
-interface AlertParameters {
-  readonly id: string
-}
-
-/** What goes in and out of the operations on alerts. */
-export interface AlertCalls {
-  readonly listAlerts: PageCall<{ readonly answer: Page<Alert> }>
-  readonly acknowledgeAlert: CallOf<{
-    readonly parameters: AlertParameters
-    readonly body: AcknowledgeRequest
-    readonly answer: Alert
-  }>
-  readonly silenceAlert: CallOf<{
-    readonly parameters: AlertParameters
-    readonly body: SilenceRequest
-    readonly answer: Alert
-  }>
-  readonly listDeadLetters: PageCall<{ readonly answer: Page<DeadLetter> }>
-  readonly retryDeadLetter: CallOf<{ readonly parameters: AlertParameters }>
-}
 
 const PROBLEMS_OF_ALL: readonly ProblemCode[] = ['SLUICE_HTTP_OVERLOADED']
 
@@ -33,7 +11,7 @@ const ID = { type: 'string', pattern: '^[A-Za-z0-9_.-]{1,100}$' } as const
 const WHICH = { id: pathPart('Which one.', ID) }
 
 /** What somebody should look at. */
-export const ALERT_OPERATIONS: OperationsOf<AlertCalls> = operations<AlertCalls>('alerts', {
+export const ALERT_OPERATIONS = operations('alerts', {
   listAlerts: {
     method: 'GET',
     path: '/admin/alerts',
@@ -51,8 +29,8 @@ export const ALERT_OPERATIONS: OperationsOf<AlertCalls> = operations<AlertCalls>
     summary: 'Acknowledges an alert',
     description: 'The alert is not sent again while it goes on.',
     parameters: WHICH,
-    body: ACKNOWLEDGE_REQUEST.ref,
-    answers: { 200: { description: 'The alert.', schema: ALERT.ref } },
+    body: ref<AcknowledgeRequest>(ACKNOWLEDGE_REQUEST),
+    answers: { 200: { description: 'The alert.', schema: ref<Alert>(ALERT) } },
     problems: PROBLEMS_OF_ALL,
   },
   silenceAlert: {
@@ -62,8 +40,8 @@ export const ALERT_OPERATIONS: OperationsOf<AlertCalls> = operations<AlertCalls>
     summary: 'Silences an alert',
     description: 'The alert is listed as before, and not sent to anybody until its time is over.',
     parameters: WHICH,
-    body: SILENCE_REQUEST.ref,
-    answers: { 200: { description: 'The alert.', schema: ALERT.ref } },
+    body: ref<SilenceRequest>(SILENCE_REQUEST),
+    answers: { 200: { description: 'The alert.', schema: ref<Alert>(ALERT) } },
     problems: PROBLEMS_OF_ALL,
   },
   listDeadLetters: {

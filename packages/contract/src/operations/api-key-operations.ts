@@ -1,21 +1,8 @@
-import type { ApiKey, ApiKeyRequest, IssuedApiKey, RotateRequest } from '../admin/api-key-bodies.ts'
+import type { ApiKeyRequest, IssuedApiKey, RotateRequest } from '../admin/api-key-bodies.ts'
 import { API_KEY_PAGE, API_KEY_REQUEST, ISSUED_API_KEY, ROTATE_REQUEST } from '../admin/api-key-bodies.ts'
-import type { Page } from '../schema/value-schemas.ts'
+import { ref } from '../schema/json-schema.ts'
 import type { ProblemCode } from '../service/problem.ts'
-import type { CallOf, OperationsOf, PageCall } from './operation.ts'
 import { operations, PAGE_PARAMETERS, pathPart } from './operation.ts'
-
-/** What goes in and out of the operations on API keys. */
-export interface ApiKeyCalls {
-  readonly listApiKeys: PageCall<{ readonly answer: Page<ApiKey> }>
-  readonly createApiKey: CallOf<{ readonly body: ApiKeyRequest; readonly answer: IssuedApiKey }>
-  readonly rotateApiKey: CallOf<{
-    readonly parameters: { readonly id: string }
-    readonly body: RotateRequest
-    readonly answer: IssuedApiKey
-  }>
-  readonly revokeApiKey: CallOf<{ readonly parameters: { readonly id: string } }>
-}
 
 const PROBLEMS_OF_ALL: readonly ProblemCode[] = ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_CONFIG_UNAVAILABLE']
 
@@ -23,10 +10,10 @@ const PROBLEMS_OF_WRITES: readonly ProblemCode[] = [...PROBLEMS_OF_ALL, 'SLUICE_
 
 const WHICH = { id: pathPart('The visible part of the key.', { type: 'string', pattern: '^[A-Za-z0-9_-]{1,100}$' }) }
 
-const ISSUED = { schema: ISSUED_API_KEY.ref, headers: ['Cache-Control'] } as const
+const ISSUED = { schema: ref<IssuedApiKey>(ISSUED_API_KEY), headers: ['Cache-Control'] } as const
 
 /** Who may use this API. */
-export const API_KEY_OPERATIONS: OperationsOf<ApiKeyCalls> = operations<ApiKeyCalls>('keys', {
+export const API_KEY_OPERATIONS = operations('keys', {
   listApiKeys: {
     method: 'GET',
     path: '/admin/api-keys',
@@ -43,7 +30,7 @@ export const API_KEY_OPERATIONS: OperationsOf<ApiKeyCalls> = operations<ApiKeyCa
     role: 'admin',
     summary: 'Creates an API key',
     description: 'The token is in this answer and nowhere else: only a hash of it is kept.',
-    body: API_KEY_REQUEST.ref,
+    body: ref<ApiKeyRequest>(API_KEY_REQUEST),
     answers: { 201: { description: 'The key and its token.', ...ISSUED } },
     problems: PROBLEMS_OF_WRITES,
   },
@@ -54,7 +41,7 @@ export const API_KEY_OPERATIONS: OperationsOf<ApiKeyCalls> = operations<ApiKeyCa
     summary: 'Rotates an API key',
     description: 'Makes a new key in the place of this one, which stays valid for as long as is said and then ends.',
     parameters: WHICH,
-    body: ROTATE_REQUEST.ref,
+    body: ref<RotateRequest>(ROTATE_REQUEST),
     answers: { 201: { description: 'The new key and its token.', ...ISSUED } },
     problems: PROBLEMS_OF_WRITES,
   },

@@ -4,8 +4,6 @@ import type {
   BulkMembersRequest,
   BulkOverridesRequest,
   IncidentAnswer,
-  PutAnswer,
-  Stored,
 } from '../admin/entry-bodies.ts'
 import {
   BLOCK_REQUEST,
@@ -17,51 +15,13 @@ import {
   MEMBERS,
   OVERRIDES,
 } from '../admin/entry-bodies.ts'
-import type { Block, Incident, Membership, Override } from '../admin/rule-set-types.ts'
 import { INCIDENT, MEMBERSHIP, OVERRIDE } from '../admin/rule-set-types.ts'
 import type { ResetAnswer, ResetRequest } from '../admin/usage-bodies.ts'
 import { RESET_ANSWER, RESET_REQUEST } from '../admin/usage-bodies.ts'
-import type { Page } from '../schema/value-schemas.ts'
+import { ref } from '../schema/json-schema.ts'
 import { DIMENSION, ENTITY, RESOURCE } from '../schema/value-schemas.ts'
 import type { ProblemCode } from '../service/problem.ts'
-import type { CallOf, OperationsOf, PageCall } from './operation.ts'
 import { neededQuery, operations, PAGE_PARAMETERS, query } from './operation.ts'
-
-/** Which entries to list. */
-export interface EntryFilter {
-  readonly dimension?: string
-  readonly entity?: string
-}
-
-/** Which caller is meant. */
-export interface EntityParameters {
-  readonly dimension: string
-  readonly entity: string
-}
-
-/** Which override is meant. */
-export interface OverrideParameters extends EntityParameters {
-  readonly resource: string
-}
-
-/** What goes in and out of the operations on single callers. */
-export interface CallerCalls {
-  readonly listOverrides: PageCall<{ readonly parameters: EntryFilter; readonly answer: Page<Stored<Override>> }>
-  readonly putOverride: CallOf<{ readonly body: Override; readonly answer: PutAnswer<Override> }>
-  readonly deleteOverride: CallOf<{ readonly parameters: OverrideParameters }>
-  readonly bulkOverrides: CallOf<{ readonly body: BulkOverridesRequest; readonly answer: BulkAnswer }>
-  readonly listMembers: PageCall<{ readonly parameters: EntryFilter; readonly answer: Page<Stored<Membership>> }>
-  readonly putMember: CallOf<{ readonly body: Membership; readonly answer: PutAnswer<Membership> }>
-  readonly deleteMember: CallOf<{ readonly parameters: EntityParameters }>
-  readonly bulkMembers: CallOf<{ readonly body: BulkMembersRequest; readonly answer: BulkAnswer }>
-  readonly listBlocks: PageCall<{ readonly parameters: EntryFilter; readonly answer: Page<Stored<Block>> }>
-  readonly blockFeed: CallOf<{ readonly answer: string }>
-  readonly putBlock: CallOf<{ readonly body: BlockRequest; readonly answer: PutAnswer<Block> }>
-  readonly deleteBlock: CallOf<{ readonly parameters: EntityParameters }>
-  readonly getIncident: CallOf<{ readonly answer: IncidentAnswer }>
-  readonly putIncident: CallOf<{ readonly body: Incident; readonly answer: IncidentAnswer }>
-  readonly reset: CallOf<{ readonly body: ResetRequest; readonly answer: ResetAnswer }>
-}
 
 const BULK_BYTES = 8_388_608
 
@@ -88,7 +48,7 @@ const LIST = { method: 'GET', role: 'viewer', parameters: FILTER, problems: READ
 const GONE = { 204: { description: 'It is gone.' } } as const
 
 /** What holds for single callers. It is not part of a rule set, and holds on all nodes within a second. */
-export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCalls>('callers', {
+export const CALLER_OPERATIONS = operations('callers', {
   listOverrides: {
     ...LIST,
     path: '/admin/overrides',
@@ -132,9 +92,9 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     role: 'editor',
     summary: 'Sets many overrides',
     description: 'Puts up to 10000 overrides in one step: all of them, or none when one cannot be used.',
-    body: BULK_OVERRIDES_REQUEST.ref,
+    body: ref<BulkOverridesRequest>(BULK_OVERRIDES_REQUEST),
     maxBodyBytes: BULK_BYTES,
-    answers: { 200: { description: 'They hold.', schema: BULK_ANSWER.ref } },
+    answers: { 200: { description: 'They hold.', schema: ref<BulkAnswer>(BULK_ANSWER) } },
     problems: WRITES,
   },
   listMembers: {
@@ -175,9 +135,9 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     role: 'editor',
     summary: 'Sets the tiers of many callers',
     description: 'Puts up to 10000 members in one step: all of them, or none when one cannot be used.',
-    body: BULK_MEMBERS_REQUEST.ref,
+    body: ref<BulkMembersRequest>(BULK_MEMBERS_REQUEST),
     maxBodyBytes: BULK_BYTES,
-    answers: { 200: { description: 'They hold.', schema: BULK_ANSWER.ref } },
+    answers: { 200: { description: 'They hold.', schema: ref<BulkAnswer>(BULK_ANSWER) } },
     problems: WRITES,
   },
   listBlocks: {
@@ -217,7 +177,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     role: 'editor',
     summary: 'Blocks a caller',
     description: 'Denies all requests of a caller for a time, starting now.',
-    body: BLOCK_REQUEST.ref,
+    body: ref<BlockRequest>(BLOCK_REQUEST),
     answers: {
       200: { description: 'The block, and what it took the place of.', schema: BLOCKS.put.ref, headers: ['ETag'] },
     },
@@ -244,7 +204,9 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     summary: 'Shows incident mode',
     description:
       'While an incident is declared, limits are cut as the rules say. `affectedRules` counts the rules that say so.',
-    answers: { 200: { description: 'How the switch stands.', schema: INCIDENT_ANSWER.ref, headers: ['ETag'] } },
+    answers: {
+      200: { description: 'How the switch stands.', schema: ref<IncidentAnswer>(INCIDENT_ANSWER), headers: ['ETag'] },
+    },
     problems: READS,
     hasEtag: true,
   },
@@ -257,7 +219,9 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
       'Multiplies limits by the `incident` of each rule, or of the rule set, until it is ended or its time is ' +
       'over. Where no rule has one, nothing changes and the answer has a `warning`.',
     body: INCIDENT,
-    answers: { 200: { description: 'How the switch stands.', schema: INCIDENT_ANSWER.ref, headers: ['ETag'] } },
+    answers: {
+      200: { description: 'How the switch stands.', schema: ref<IncidentAnswer>(INCIDENT_ANSWER), headers: ['ETag'] },
+    },
     problems: WRITES,
     hasEtag: true,
   },
@@ -268,8 +232,10 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     summary: 'Resets counters',
     description:
       'Forgets what these callers have used: under the rules that the resource matches, or under all without one.',
-    body: RESET_REQUEST.ref,
-    answers: { 200: { description: 'How many rules have counted these callers.', schema: RESET_ANSWER.ref } },
+    body: ref<ResetRequest>(RESET_REQUEST),
+    answers: {
+      200: { description: 'How many rules have counted these callers.', schema: ref<ResetAnswer>(RESET_ANSWER) },
+    },
     problems: ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_STORE_UNAVAILABLE', 'SLUICE_HTTP_OUTCOME_UNKNOWN'],
   },
 })

@@ -27,26 +27,9 @@ import {
   SETTLEMENT_ANSWER,
 } from '../checks/reservation-bodies.ts'
 import type { AnswerHeaderName } from '../headers/answer-headers.ts'
+import { ref } from '../schema/json-schema.ts'
 import type { ProblemCode } from '../service/problem.ts'
-import type { CallOf, OperationsOf } from './operation.ts'
 import { operations } from './operation.ts'
-
-/** What goes in and out of the check API. */
-export interface CheckCalls {
-  readonly check: CallOf<{ readonly body: CheckRequest; readonly answer: CheckAnswer }>
-  readonly checkBatch: CallOf<{ readonly body: BatchRequest; readonly answer: BatchAnswer }>
-  readonly checkBatchAlias: CheckCalls['checkBatch']
-  readonly peek: CheckCalls['check']
-  /** Only what was allowed has a `reservationId`. */
-  readonly reserve: CallOf<{ readonly body: ReserveRequest; readonly answer: ReservationAnswer | CheckAnswer }>
-  readonly settle: CallOf<{ readonly body: SettleRequest; readonly answer: SettlementAnswer }>
-  readonly release: CallOf<{ readonly body: ReservationRequest; readonly answer: SettlementAnswer }>
-  /** Only what was allowed has a `reservationId`. */
-  readonly acquire: CallOf<{ readonly body: AcquireRequest; readonly answer: ReservationAnswer | CheckAnswer }>
-  readonly heartbeat: CallOf<{ readonly body: ReservationRequest; readonly answer: HeartbeatAnswer }>
-  readonly report: CallOf<{ readonly body: ReportRequest; readonly answer: ReportAnswer }>
-  readonly shouldRateLimit: CallOf<{ readonly body: EnvoyRequest; readonly answer: EnvoyAnswer }>
-}
 
 const BATCH_BYTES = 1_048_576
 
@@ -65,7 +48,7 @@ const STORE_AWAY: readonly ProblemCode[] = [...BUSY, 'SLUICE_HTTP_STORE_UNAVAILA
 
 const DENIED = {
   description: 'The call must not go on. It cost nothing.',
-  schema: CHECK_ANSWER.ref,
+  schema: ref<CheckAnswer>(CHECK_ANSWER),
   headers: [...LIMIT_HEADERS, 'Retry-After', 'Cache-Control'],
   example: DENIED_EXAMPLE,
 } as const
@@ -78,20 +61,22 @@ const BATCH = {
     'Decides up to 100 checks, each on its own and in order, like separate calls of check: what one of them takes ' +
     'is gone for the next. The status is 200 whatever the answers say. One invalid check rejects the ' +
     'whole batch, and nothing is counted.',
-  body: BATCH_REQUEST.ref,
+  body: ref<BatchRequest>(BATCH_REQUEST),
   maxBodyBytes: BATCH_BYTES,
-  answers: { 200: { description: 'One answer for each check, in their order.', schema: BATCH_ANSWER.ref } },
+  answers: {
+    200: { description: 'One answer for each check, in their order.', schema: ref<BatchAnswer>(BATCH_ANSWER) },
+  },
   problems: BUSY,
 } as const
 
 const HELD = {
   description: 'It was allowed. Settle, release or renew it by its reservationId, on any node.',
-  schema: RESERVATION_ANSWER.ref,
+  schema: ref<ReservationAnswer>(RESERVATION_ANSWER),
   headers: LIMIT_HEADERS,
 } as const
 
 /** What gateways and services ask before they do something. */
-export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>('checks', {
+export const CHECK_OPERATIONS = operations('checks', {
   check: {
     method: 'POST',
     path: CHECK_PATH,
@@ -101,9 +86,9 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
       'Finds the rules that hold for a call, decides all of them together, and takes its tokens when all allow it. ' +
       'A denied call takes nothing. When the store of the counters does not answer, each rule decides by its ' +
       'failure mode, and the answer says so.',
-    body: CHECK_REQUEST.ref,
+    body: ref<CheckRequest>(CHECK_REQUEST),
     answers: {
-      200: { description: 'The call may go on.', schema: CHECK_ANSWER.ref, headers: LIMIT_HEADERS },
+      200: { description: 'The call may go on.', schema: ref<CheckAnswer>(CHECK_ANSWER), headers: LIMIT_HEADERS },
       429: DENIED,
     },
     problems: BUSY,
@@ -116,9 +101,9 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
     role: 'none',
     summary: 'Checks a call without taking tokens',
     description: 'Answers as check would, and takes nothing.',
-    body: CHECK_REQUEST.ref,
+    body: ref<CheckRequest>(CHECK_REQUEST),
     answers: {
-      200: { description: 'The call could go on.', schema: CHECK_ANSWER.ref, headers: LIMIT_HEADERS },
+      200: { description: 'The call could go on.', schema: ref<CheckAnswer>(CHECK_ANSWER), headers: LIMIT_HEADERS },
       429: DENIED,
     },
     problems: BUSY,
@@ -131,7 +116,7 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
     description:
       'For calls whose cost is known afterwards: takes the tokens now; settle corrects them to what was used, ' +
       'release gives them back. What is neither settled nor released is given back by itself.',
-    body: RESERVE_REQUEST.ref,
+    body: ref<ReserveRequest>(RESERVE_REQUEST),
     answers: { 200: HELD, 429: DENIED },
     problems: BUSY,
   },
@@ -143,8 +128,10 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
     description:
       'Makes the charge of a reservation stand at what was used. Asked again, a node that remembers the settlement ' +
       'gives the same answer, and changes nothing.',
-    body: SETTLE_REQUEST.ref,
-    answers: { 200: { description: 'What became of the reservation.', schema: SETTLEMENT_ANSWER.ref } },
+    body: ref<SettleRequest>(SETTLE_REQUEST),
+    answers: {
+      200: { description: 'What became of the reservation.', schema: ref<SettlementAnswer>(SETTLEMENT_ANSWER) },
+    },
     problems: STORE_AWAY,
   },
   release: {
@@ -154,8 +141,8 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
     summary: 'Releases a reservation or slot',
     description:
       'Gives back all that a reservation took, or the slot that is held. A second release gives nothing back.',
-    body: RESERVATION_REQUEST.ref,
-    answers: { 200: { description: 'What became of it.', schema: SETTLEMENT_ANSWER.ref } },
+    body: ref<ReservationRequest>(RESERVATION_REQUEST),
+    answers: { 200: { description: 'What became of it.', schema: ref<SettlementAnswer>(SETTLEMENT_ANSWER) } },
     problems: STORE_AWAY,
   },
   acquire: {
@@ -168,7 +155,7 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
       'says. Callers that wait in one thread of a node get slots in order of arrival, within 100 ms of a release ' +
       'on any node. The slot is held until it is released or its lease ends; heartbeat renews the lease. A wait ' +
       'for tokens of other rules that is known to be longer than maxWaitMs is denied at once.',
-    body: ACQUIRE_REQUEST.ref,
+    body: ref<AcquireRequest>(ACQUIRE_REQUEST),
     answers: { 200: HELD, 429: DENIED },
     problems: BUSY,
   },
@@ -178,8 +165,8 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
     role: 'none',
     summary: 'Renews a slot',
     description: 'Renews the lease of a slot. When the slot is gone, the work that it was taken for should end.',
-    body: RESERVATION_REQUEST.ref,
-    answers: { 200: { description: 'What became of the slot.', schema: HEARTBEAT_ANSWER.ref } },
+    body: ref<ReservationRequest>(RESERVATION_REQUEST),
+    answers: { 200: { description: 'What became of the slot.', schema: ref<HeartbeatAnswer>(HEARTBEAT_ANSWER) } },
     problems: STORE_AWAY,
   },
   report: {
@@ -192,9 +179,9 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
       'were let through whether they failed. Each counts for all rules that its resource and method match, on the ' +
       'node that receives the report, at that instant. One invalid report rejects all of them, and nothing ' +
       'is counted.',
-    body: REPORT_REQUEST.ref,
+    body: ref<ReportRequest>(REPORT_REQUEST),
     maxBodyBytes: BATCH_BYTES,
-    answers: { 200: { description: 'They were counted.', schema: REPORT_ANSWER.ref } },
+    answers: { 200: { description: 'They were counted.', schema: ref<ReportAnswer>(REPORT_ANSWER) } },
     problems: BUSY,
   },
   shouldRateLimit: {
@@ -207,13 +194,13 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
       'envoyproxy/ratelimit does at the same path. All limits of a request are charged together, or none: a denied ' +
       'request costs nothing. An unknown domain and a descriptor that no rule is for limit nothing. When the store ' +
       'of the counters does not answer, the failure mode decides. Problems are those of this API.',
-    body: ENVOY_REQUEST.ref,
+    body: ref<EnvoyRequest>(ENVOY_REQUEST),
     maxBodyBytes: BATCH_BYTES,
     answers: {
-      200: { description: 'The call may go on.', schema: ENVOY_ANSWER.ref, headers: LIMIT_HEADERS },
+      200: { description: 'The call may go on.', schema: ref<EnvoyAnswer>(ENVOY_ANSWER), headers: LIMIT_HEADERS },
       429: {
         description: 'The call must not go on. It cost nothing.',
-        schema: ENVOY_ANSWER.ref,
+        schema: ref<EnvoyAnswer>(ENVOY_ANSWER),
         headers: [...LIMIT_HEADERS, 'Retry-After', 'Cache-Control'],
         example: OVER_LIMIT_EXAMPLE,
       },

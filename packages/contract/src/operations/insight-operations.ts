@@ -1,52 +1,18 @@
-import type { AuditRecord, Explanation } from '../admin/insight-bodies.ts'
+import type { Explanation } from '../admin/insight-bodies.ts'
 import { AUDIT_PAGE, EXPLANATION } from '../admin/insight-bodies.ts'
 import type { HistoryAnswer, LiveSample, TopAnswer } from '../admin/traffic-bodies.ts'
 import { HISTORY_ANSWER, LIVE_SAMPLE, TOP_ANSWER } from '../admin/traffic-bodies.ts'
 import type { CheckRequest } from '../checks/check-request.ts'
 import { CHECK_REQUEST } from '../checks/check-request.ts'
-import type { Page } from '../schema/value-schemas.ts'
+import { ref } from '../schema/json-schema.ts'
 import { DIMENSION, instant, text, whole } from '../schema/value-schemas.ts'
 import type { ProblemCode } from '../service/problem.ts'
-import type { CallOf, OperationsOf, PageCall } from './operation.ts'
 import { operations, PAGE_PARAMETERS, query } from './operation.ts'
-
-/** Which records of the audit log. */
-export interface AuditFilter {
-  readonly by?: string
-  readonly keyId?: string
-  readonly action?: string
-  /** Milliseconds since 1970. */
-  readonly since?: number
-}
-
-/** Which part of the past. */
-export interface HistoryParameters {
-  /** Milliseconds since 1970. Default: an hour before `to`. */
-  readonly from?: number
-  /** Milliseconds since 1970. Default: now. */
-  readonly to?: number
-  /** Milliseconds of each point. Default: chosen to fit the range. */
-  readonly stepMs?: number
-}
-
-/** What goes in and out of the operations that show what happens and why. */
-export interface InsightCalls {
-  readonly explain: CallOf<{ readonly body: CheckRequest; readonly answer: Explanation }>
-  readonly listAudit: PageCall<{ readonly parameters: AuditFilter; readonly answer: Page<AuditRecord> }>
-  /** The answer is the data of each event. */
-  readonly live: CallOf<{ readonly answer: LiveSample }>
-  readonly history: CallOf<{ readonly parameters: HistoryParameters; readonly answer: HistoryAnswer }>
-  readonly top: CallOf<{
-    readonly parameters: { readonly dimension?: string; readonly limit?: number }
-    readonly defaults: 'limit'
-    readonly answer: TopAnswer
-  }>
-}
 
 const READS: readonly ProblemCode[] = ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_CONFIG_UNAVAILABLE']
 
 /** What happens, and why. */
-export const INSIGHT_OPERATIONS: OperationsOf<InsightCalls> = operations<InsightCalls>('insight', {
+export const INSIGHT_OPERATIONS = operations('insight', {
   explain: {
     method: 'POST',
     path: '/admin/explain',
@@ -55,8 +21,8 @@ export const INSIGHT_OPERATIONS: OperationsOf<InsightCalls> = operations<Insight
     description:
       'For a call: every rule that was considered, why it holds or not, where its limit comes from, how its ' +
       'counters stand, and what a check would answer. Nothing is charged.',
-    body: CHECK_REQUEST.ref,
-    answers: { 200: { description: 'The explanation.', schema: EXPLANATION.ref } },
+    body: ref<CheckRequest>(CHECK_REQUEST),
+    answers: { 200: { description: 'The explanation.', schema: ref<Explanation>(EXPLANATION) } },
     problems: ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_STORE_UNAVAILABLE'],
   },
   listAudit: {
@@ -87,7 +53,7 @@ export const INSIGHT_OPERATIONS: OperationsOf<InsightCalls> = operations<Insight
       200: {
         description: 'The stream.',
         mediaType: 'text/event-stream',
-        schema: LIVE_SAMPLE.ref,
+        schema: ref<LiveSample>(LIVE_SAMPLE),
         headers: ['Cache-Control'],
       },
     },
@@ -108,7 +74,7 @@ export const INSIGHT_OPERATIONS: OperationsOf<InsightCalls> = operations<Insight
         whole('Milliseconds; the next longer span that is kept is taken.', 1000, 86_400_000),
       ),
     },
-    answers: { 200: { description: 'What happened.', schema: HISTORY_ANSWER.ref } },
+    answers: { 200: { description: 'What happened.', schema: ref<HistoryAnswer>(HISTORY_ANSWER) } },
     problems: READS,
   },
   top: {
@@ -125,7 +91,7 @@ export const INSIGHT_OPERATIONS: OperationsOf<InsightCalls> = operations<Insight
         default: 10,
       }),
     },
-    answers: { 200: { description: 'The callers.', schema: TOP_ANSWER.ref } },
+    answers: { 200: { description: 'The callers.', schema: ref<TopAnswer>(TOP_ANSWER) } },
     problems: ['SLUICE_HTTP_OVERLOADED'],
   },
 })

@@ -1,32 +1,24 @@
-import type { AlertCalls } from './alert-operations.ts'
 import { ALERT_OPERATIONS } from './alert-operations.ts'
-import type { ApiKeyCalls } from './api-key-operations.ts'
 import { API_KEY_OPERATIONS } from './api-key-operations.ts'
 import type { ReadBodies } from './body-readers.ts'
-import type { CallerCalls } from './caller-operations.ts'
 import { CALLER_OPERATIONS } from './caller-operations.ts'
-import type { CheckCalls } from './check-operations.ts'
 import { CHECK_OPERATIONS } from './check-operations.ts'
-import type { InsightCalls } from './insight-operations.ts'
 import { INSIGHT_OPERATIONS } from './insight-operations.ts'
-import type { OperationRole, OperationsOf, ReceivedParameters } from './operation.ts'
-import type { RuleCalls } from './rule-operations.ts'
+import type { CallsOf, OperationRole, OperationsOf, ReceivedParameters } from './operation.ts'
 import { RULE_OPERATIONS } from './rule-operations.ts'
-import type { ServiceCalls } from './service-operations.ts'
 import { SERVICE_OPERATIONS } from './service-operations.ts'
-import type { VersionCalls } from './version-operations.ts'
 import { VERSION_OPERATIONS } from './version-operations.ts'
 
 /** What goes in and out of every operation, by its id. */
 export interface Calls
-  extends CheckCalls,
-    ServiceCalls,
-    RuleCalls,
-    CallerCalls,
-    VersionCalls,
-    ApiKeyCalls,
-    InsightCalls,
-    AlertCalls {}
+  extends CallsOf<typeof CHECK_OPERATIONS>,
+    CallsOf<typeof SERVICE_OPERATIONS>,
+    CallsOf<typeof RULE_OPERATIONS>,
+    CallsOf<typeof CALLER_OPERATIONS>,
+    CallsOf<typeof VERSION_OPERATIONS>,
+    CallsOf<typeof API_KEY_OPERATIONS>,
+    CallsOf<typeof INSIGHT_OPERATIONS>,
+    CallsOf<typeof ALERT_OPERATIONS> {}
 
 /** The id of an operation. */
 export type OperationId = keyof Calls

@@ -1,12 +1,11 @@
 import { expectTypeOf } from 'vitest'
 import type { CheckAnswer } from '../checks/check-answer-schema.ts'
 import type { CheckRequest } from '../checks/check-request.ts'
-import { CHECK_REQUEST } from '../checks/check-request.ts'
 import type { ReservationAnswer } from '../checks/reservation-bodies.ts'
 import type { Infer } from '../schema/json-schema.ts'
-import { answerSchema } from '../schema/json-schema.ts'
-import type { CallOf, PageCall } from './operation.ts'
-import { operations, PAGE_PARAMETERS, query } from './operation.ts'
+import { answerSchema, ref } from '../schema/json-schema.ts'
+import type { CallsOf } from './operation.ts'
+import { operations, PAGE_PARAMETERS, pathPart } from './operation.ts'
 import type { Calls, Handlers, OperationId } from './operation-table.ts'
 
 const description = 'd'
@@ -18,25 +17,49 @@ const THING = answerSchema('Thing', {
 })
 interface Thing extends Infer<typeof THING> {}
 
-interface ThingCalls {
-  readonly make: CallOf<{ readonly body: Thing }>
-  readonly find: CallOf<{ readonly parameters: { readonly id: string } }>
-}
-
 const said = { role: 'none', summary: 's', description, answers: { 204: { description } } } as const
-const id = { in: 'path', required: true, description, schema: { type: 'string' } } as const
 
-operations<ThingCalls>('things', {
-  make: { ...said, method: 'POST', path: '/things', body: THING.ref },
-  find: { ...said, method: 'GET', path: '/things/{id}', parameters: { id } },
+const things = operations('things', {
+  make: { ...said, method: 'POST', path: '/things', body: ref<Thing>(THING) },
+  find: {
+    ...said,
+    method: 'GET',
+    path: '/things/{id}',
+    parameters: { ...PAGE_PARAMETERS, id: pathPart('Its id.', { type: 'integer' }) },
+    answers: {
+      200: { description, schema: ref<Thing>(THING) },
+      202: { description, schema: { type: 'string' } },
+      204: { description },
+    },
+  },
 })
 
-operations<ThingCalls>('things', {
-  // @ts-expect-error that is the body of something else
-  make: { ...said, method: 'POST', path: '/things', body: CHECK_REQUEST.ref },
-  // @ts-expect-error the parameter is not described
-  find: { ...said, method: 'GET', path: '/things/{id}' },
-})
+type ThingCalls = CallsOf<typeof things>
+
+expectTypeOf<ThingCalls['make']>().toEqualTypeOf<{
+  readonly parameters: Record<never, never>
+  readonly defaults: never
+  readonly body: Thing
+  readonly answer: undefined
+}>()
+expectTypeOf<ThingCalls['find']>().toEqualTypeOf<{
+  readonly parameters: { readonly id: number; readonly after?: string; readonly limit?: number }
+  readonly defaults: 'limit'
+  readonly body: undefined
+  readonly answer: Thing | string
+}>()
+
+// @ts-expect-error there is no such method
+operations('things', { make: { ...said, method: 'PATCH', path: '/things' } })
+
+// @ts-expect-error an operation has no such property
+operations('things', { make: { ...said, method: 'POST', path: '/things', hasEtags: true } })
+
+// @ts-expect-error an answer has no such property
+operations('things', { make: { ...said, method: 'POST', path: '/', answers: { 200: { description, header: [] } } } })
+
+// @ts-expect-error an operation has a summary
+operations('things', { make: { ...said, summary: undefined, method: 'POST', path: '/things' } })
 
 expectTypeOf<Calls['check']['body']>().toEqualTypeOf<CheckRequest>()
 expectTypeOf<Calls['reserve']['answer']>().toEqualTypeOf<CheckAnswer | ReservationAnswer>()
@@ -57,26 +80,6 @@ export const decoded: Handlers<Context, number, 'listTiers' | 'check'> = {
   // The body of a check is what its reader makes of it.
   check: ({ body }) => body.request.tokens,
 }
-
-operations<{ readonly find: CallOf<{ readonly answer: Thing }> }>('things', {
-  find: {
-    ...said,
-    method: 'GET',
-    path: '/things',
-    // @ts-expect-error that is the answer of something else
-    answers: { 200: { description, schema: CHECK_REQUEST.ref } },
-  },
-})
-
-operations<{ readonly page: PageCall<{ readonly answer: Thing }> }>('things', {
-  page: {
-    ...said,
-    method: 'GET',
-    path: '/things',
-    // @ts-expect-error the parameter has a default, which the schema does not state
-    parameters: { ...PAGE_PARAMETERS, limit: query('How many.', { type: 'integer' }) },
-  },
-})
 
 export const misread: Handlers<Context, number, 'getVersion'> = {
   // @ts-expect-error the number of a version is a number

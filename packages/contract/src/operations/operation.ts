@@ -1,6 +1,6 @@
 import type { ApiKeyRole } from '../admin/api-key-bodies.ts'
 import type { AnswerHeaderName } from '../headers/answer-headers.ts'
-import type { JsonSchema, Reference } from '../schema/json-schema.ts'
+import type { JsonSchema, ValueOf } from '../schema/json-schema.ts'
 import type { ProblemCode } from '../service/problem.ts'
 import { PROBLEM_MEDIA_TYPE, PROBLEMS } from '../service/problem.ts'
 import { PROBLEM } from '../service/service-bodies.ts'
@@ -77,89 +77,115 @@ export interface Call {
   readonly answer: unknown
 }
 
-/** A {@link Call} of which only the parts that are there are named. */
-export type CallOf<Parts extends Partial<Call>> = {
-  readonly parameters: Parts extends { readonly parameters: infer P extends object } ? P : Record<never, never>
-  readonly defaults: Parts extends { readonly defaults: infer D extends string } ? D : never
-  readonly body: Parts extends { readonly body: infer B } ? B : undefined
-  readonly answer: Parts extends { readonly answer: infer A } ? A : undefined
+declare const CALL: unique symbol
+
+/** An operation with what goes in and out of it, which only the compiler sees. */
+interface TypedOperation<Id, C> extends Operation {
+  readonly id: Id & string
+  readonly [CALL]?: C
 }
 
 /** Operations by their ids. */
-export type OperationsOf<Calls> = { readonly [Id in keyof Calls & string]: Operation & { readonly id: Id } }
+export type OperationsOf<Calls> = { readonly [Id in keyof Calls]: TypedOperation<Id, Calls[Id]> }
+
+/** What goes in and out of operations, by their ids. */
+export type CallsOf<Operations> = {
+  readonly [Id in keyof Operations]: Operations[Id] extends TypedOperation<Id, infer C> ? C : never
+}
 
 /** The parameters of a call as handlers receive them. */
 export type ReceivedParameters<C extends Call> = Omit<C['parameters'], C['defaults']> &
   Required<Pick<C['parameters'], C['defaults'] & keyof C['parameters']>>
 
-type ParametersOf<P, Defaults> = {
-  readonly [Name in keyof P]-?: OperationParameter & {
-    readonly required: object extends Pick<P, Name> ? false : true
-    readonly schema: { readonly type: Required<P>[Name] extends string ? 'string' : 'integer' } & (Name extends Defaults
-      ? { readonly default: Required<P>[Name] }
-      : unknown)
-  }
-}
-
-/** The schema of an answer: of a body by its name, of a text, or of an object of any kind. */
-type AnswerSchema<A> =
-  | (A extends unknown ? Reference<A> : never)
-  | { readonly type: A extends string ? 'string' : object extends A ? 'object' : never }
-
-/** What is said about an operation; the rest follows from it. The compiler compares it with its call. */
-export type OperationParts<C extends Call> = Pick<Operation, 'method' | 'path' | 'role' | 'summary' | 'description'> & {
-  readonly answers: Readonly<
-    Record<number, Omit<OperationAnswer, 'schema'> & { readonly schema?: AnswerSchema<C['answer']> }>
-  >
+/** What is said about an operation; the rest follows from it. */
+interface OperationParts extends Pick<Operation, 'method' | 'path' | 'role' | 'summary' | 'description' | 'answers'> {
+  readonly parameters?: Operation['parameters']
+  readonly body?: JsonSchema
+  /** Default: 16 KiB. */
+  readonly maxBodyBytes?: number
   /** Problems besides those that follow from body, parameters, role and locking. */
   readonly problems?: readonly ProblemCode[]
   readonly hasEtag?: boolean
   readonly streams?: boolean
-} & (keyof C['parameters'] extends never
-    ? { readonly parameters?: undefined }
-    : { readonly parameters: ParametersOf<C['parameters'], C['defaults']> }) &
-  (undefined extends C['body']
-    ? { readonly body?: undefined; readonly maxBodyBytes?: undefined }
-    : { readonly body: Reference<C['body']>; readonly maxBodyBytes?: number })
+}
+
+/** Rejects what operations and answers do not have, such as a misspelt `hasEtag`. */
+type Known<Parts> = {
+  readonly [Id in keyof Parts]: No<Exclude<keyof Parts[Id], keyof OperationParts>> & {
+    readonly answers: Parts[Id] extends { readonly answers: infer Answers }
+      ? { readonly [Status in keyof Answers]: No<Exclude<keyof Answers[Status], keyof OperationAnswer>> }
+      : never
+  }
+}
+
+type No<Names extends PropertyKey> = { readonly [Name in Names]?: never }
+
+/** The {@link Call} of each operation, inferred from what is said about it. */
+type CallsFrom<Parts> = Parts extends infer All ? { readonly [Id in keyof All]: CallFrom<All[Id]> } : never
+
+type CallFrom<Parts> = Parts extends { readonly answers: infer Answers }
+  ? {
+      readonly parameters: Parts extends { readonly parameters: infer P } ? ParametersFrom<P> : Record<never, never>
+      readonly defaults: Parts extends { readonly parameters: infer P } ? DefaultsFrom<P> : never
+      readonly body: Parts extends { readonly body: infer B } ? ValueOf<B> : undefined
+      readonly answer: AnswerFrom<Answers[keyof Answers]>
+    }
+  : never
+
+/** The values of a parameter or answer; never where it has no schema. */
+type ValueFrom<Part> = Part extends { readonly schema: infer S } ? ValueOf<S> : never
+
+/** The bodies of all answers; undefined where none has one. */
+type AnswerFrom<Answer> = [ValueFrom<Answer>] extends [never] ? undefined : ValueFrom<Answer>
+
+/** The parameters by name: those of the path, and of the query those that must be there, are required. */
+type ParametersFrom<P> = {
+  readonly [Name in keyof P as P[Name] extends { readonly required: true } ? Name : never]: ValueFrom<P[Name]>
+} & {
+  readonly [Name in keyof P as P[Name] extends { readonly required: false } ? Name : never]?: ValueFrom<P[Name]>
+} extends infer Both
+  ? { readonly [Name in keyof Both]: Both[Name] }
+  : never
+
+/** The names of the parameters that have a default. */
+type DefaultsFrom<P> = {
+  [Name in keyof P]: P[Name] extends { readonly schema: { readonly default: string | number } } ? Name : never
+}[keyof P]
 
 /** Bytes that the bodies of most operations fit into. */
 const USUAL_BODY_BYTES = 16_384
 
 /** Makes operations of one tag out of what is said about each. */
-export function operations<Calls extends { readonly [Id in keyof Calls]: Call }>(
+export function operations<const Parts extends Readonly<Record<string, OperationParts>>>(
   tag: string,
-  parts: { readonly [Id in keyof Calls]: OperationParts<Calls[Id]> },
-): OperationsOf<Calls> {
-  const entries = Object.entries<OperationParts<Call>>(parts as Readonly<Record<string, OperationParts<Call>>>)
-  const made = entries.map(([id, said]) => [id, operation(id, tag, said)])
-  return Object.fromEntries(made) as OperationsOf<Calls>
+  parts: Parts & Known<Parts>,
+): OperationsOf<CallsFrom<Parts>> {
+  const made = Object.entries<OperationParts>(parts).map(([id, said]) => [id, operation(id, tag, said)])
+  return Object.fromEntries(made) as OperationsOf<CallsFrom<Parts>>
+}
+
+/** A parameter with what the compiler infers its type from. */
+interface Parameter<Required extends boolean, S extends JsonSchema> extends OperationParameter {
+  readonly required: Required
+  readonly schema: S
 }
 
 /** A parameter of the query that may be left out. */
-export function query<const S extends JsonSchema>(
-  description: string,
-  schema: S,
-): OperationParameter & { readonly required: false; readonly schema: S } {
+export function query<const S extends JsonSchema>(description: string, schema: S): Parameter<false, S> {
   return { in: 'query', required: false, description, schema }
 }
 
 /** A parameter of the query that must be there. */
-export function neededQuery<const S extends JsonSchema>(
-  description: string,
-  schema: S,
-): OperationParameter & { readonly required: true; readonly schema: S } {
+export function neededQuery<const S extends JsonSchema>(description: string, schema: S): Parameter<true, S> {
   return { in: 'query', required: true, description, schema }
 }
 
 /** A parameter of the path. */
-export function pathPart<const S extends JsonSchema>(
-  description: string,
-  schema: S,
-): OperationParameter & { readonly required: true; readonly schema: S } {
+export function pathPart<const S extends JsonSchema>(description: string, schema: S): Parameter<true, S> {
   return { in: 'path', required: true, description, schema }
 }
 
-function operation(id: string, tag: string, said: OperationParts<Call>): Operation {
+function operation(id: string, tag: string, said: OperationParts): Operation {
   const { method, path, role, summary, description, body, hasEtag = false, streams = false } = said
   const parameters: Readonly<Record<string, OperationParameter>> = said.parameters ?? {}
   return {
@@ -184,7 +210,7 @@ const CLOSED_BY_STOP: readonly ProblemCode[] = ['SLUICE_HTTP_CONFIG_UNAVAILABLE'
 
 /** The problems that follow from the form of an operation. */
 function impliedProblems(
-  { method, path, role, body, hasEtag = false, problems = [] }: OperationParts<Call>,
+  { method, path, role, body, hasEtag = false, problems = [] }: OperationParts,
   parameters: Readonly<Record<string, OperationParameter>>,
 ): readonly ProblemCode[] {
   const codes: ProblemCode[] = []
@@ -224,21 +250,6 @@ function problemAnswers(codes: readonly ProblemCode[]): Readonly<Record<number, 
 }
 
 /** Which page of a list. */
-export interface PageParameters {
-  /** The `next` of the page before. */
-  readonly after?: string
-  /** Maximum number of items, 1 to 1000. Default: 100. */
-  readonly limit?: number
-}
-
-/** A call that answers with a page, with the parameters that say which one. */
-export type PageCall<Parts extends { readonly parameters?: object; readonly answer: unknown }> = CallOf<{
-  readonly parameters: PageParameters & (Parts extends { readonly parameters: infer P extends object } ? P : unknown)
-  readonly defaults: 'limit'
-  readonly answer: Parts['answer']
-}>
-
-/** The parameters of {@link PageParameters}. */
 export const PAGE_PARAMETERS = {
   after: query('The "next" of the previous page. Default: the first page.', {
     type: 'string',

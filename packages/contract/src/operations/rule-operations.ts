@@ -1,4 +1,4 @@
-import type { PartAnswer, PartPage, RateLimitsAnswer, RateLimitsPage, RateLimitsRequest } from '../admin/rule-bodies.ts'
+import type { RateLimitsAnswer, RateLimitsPage, RateLimitsRequest } from '../admin/rule-bodies.ts'
 import {
   DENY_LIST,
   EXEMPTIONS,
@@ -7,43 +7,13 @@ import {
   RATE_LIMITS_REQUEST,
   TIERS,
 } from '../admin/rule-bodies.ts'
-import type { DenyEntry, Exemption, NamedInPath, Tier } from '../admin/rule-set-types.ts'
 import { DENY_ENTRY_REQUEST, EXEMPTION_REQUEST, TIER_REQUEST } from '../admin/rule-set-types.ts'
-import type { UsageAnswer, UsageQuery } from '../admin/usage-bodies.ts'
+import type { UsageAnswer } from '../admin/usage-bodies.ts'
 import { USAGE_ANSWER } from '../admin/usage-bodies.ts'
+import { ref } from '../schema/json-schema.ts'
 import { entryName, RESOURCE } from '../schema/value-schemas.ts'
 import type { ProblemCode } from '../service/problem.ts'
-import type { CallOf, OperationsOf, PageCall } from './operation.ts'
 import { neededQuery, operations, PAGE_PARAMETERS, pathPart, query } from './operation.ts'
-
-/** What goes in and out of lists of named parts of the rule set. */
-type ListCall<P> = PageCall<{ readonly answer: PartPage<P> }>
-type PutCall<P extends { readonly name: string }> = CallOf<{
-  readonly parameters: { readonly name: string }
-  readonly body: NamedInPath<P>
-  readonly answer: PartAnswer<P>
-}>
-type DeleteCall = CallOf<{ readonly parameters: { readonly name: string } }>
-
-/** What goes in and out of the operations on the enforced rules. */
-export interface RuleCalls {
-  readonly listRateLimits: PageCall<{
-    readonly parameters: { readonly resource?: string }
-    readonly answer: RateLimitsPage
-  }>
-  readonly putRateLimits: CallOf<{ readonly body: RateLimitsRequest; readonly answer: RateLimitsAnswer }>
-  readonly deleteRateLimits: CallOf<{ readonly parameters: { readonly resource: string } }>
-  readonly usage: CallOf<{ readonly parameters: UsageQuery; readonly answer: UsageAnswer }>
-  readonly listTiers: ListCall<Tier>
-  readonly putTier: PutCall<Tier>
-  readonly deleteTier: DeleteCall
-  readonly listExemptions: ListCall<Exemption>
-  readonly putExemption: PutCall<Exemption>
-  readonly deleteExemption: DeleteCall
-  readonly listDenyEntries: ListCall<DenyEntry>
-  readonly putDenyEntry: PutCall<DenyEntry>
-  readonly deleteDenyEntry: DeleteCall
-}
 
 const RULES_BYTES = 1_048_576
 
@@ -86,14 +56,20 @@ function upTo(maxLength: number) {
 const LIST = { method: 'GET', role: 'viewer', parameters: PAGE_PARAMETERS, problems: READS, hasEtag: true } as const
 
 /** The rules that are enforced, and what they have counted. */
-export const RULE_OPERATIONS: OperationsOf<RuleCalls> = operations<RuleCalls>('rules', {
+export const RULE_OPERATIONS = operations('rules', {
   listRateLimits: {
     ...LIST,
     path: '/admin/ratelimits',
     summary: 'Lists the rules',
     description: 'The enforced rules, by resource.',
     parameters: { ...PAGE_PARAMETERS, resource: query('Only the rules of this resource, as they write it.', RESOURCE) },
-    answers: { 200: { description: 'Resources and their rules.', schema: RATE_LIMITS_PAGE.ref, headers: ['ETag'] } },
+    answers: {
+      200: {
+        description: 'Resources and their rules.',
+        schema: ref<RateLimitsPage>(RATE_LIMITS_PAGE),
+        headers: ['ETag'],
+      },
+    },
   },
   putRateLimits: {
     method: 'PUT',
@@ -101,10 +77,14 @@ export const RULE_OPERATIONS: OperationsOf<RuleCalls> = operations<RuleCalls>('r
     role: 'editor',
     summary: 'Sets the rules of a resource',
     description: `Puts these rules in the place of all rules of the resource. ${NEW_VERSION}`,
-    body: RATE_LIMITS_REQUEST.ref,
+    body: ref<RateLimitsRequest>(RATE_LIMITS_REQUEST),
     maxBodyBytes: RULES_BYTES,
     answers: {
-      200: { description: 'The rules are enforced.', schema: RATE_LIMITS_ANSWER.ref, headers: ['ETag'] },
+      200: {
+        description: 'The rules are enforced.',
+        schema: ref<RateLimitsAnswer>(RATE_LIMITS_ANSWER),
+        headers: ['ETag'],
+      },
     },
     problems: EDITS.filter((code) => code !== 'SLUICE_HTTP_NOT_FOUND'),
     hasEtag: true,
@@ -137,7 +117,7 @@ export const RULE_OPERATIONS: OperationsOf<RuleCalls> = operations<RuleCalls>('r
       descriptors: query('Further dimensions, as the JSON object that a check has: {"model":"large"}.', upTo(32_768)),
       resource: query('What is called.', upTo(2048)),
     },
-    answers: { 200: { description: 'How the counters stand.', schema: USAGE_ANSWER.ref } },
+    answers: { 200: { description: 'How the counters stand.', schema: ref<UsageAnswer>(USAGE_ANSWER) } },
     problems: ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_STORE_UNAVAILABLE'],
   },
   listTiers: {

@@ -1,26 +1,13 @@
+import { ref } from '../schema/json-schema.ts'
 import type { IdsAnswer, LivenessAnswer, ReadinessAnswer } from '../service/service-bodies.ts'
 import { IDS_ANSWER, LIVENESS_ANSWER, READINESS_ANSWER } from '../service/service-bodies.ts'
-import type { CallOf, OperationsOf } from './operation.ts'
 import { operations, query } from './operation.ts'
-
-/** What goes in and out of the operations about the service itself. */
-export interface ServiceCalls {
-  readonly ids: CallOf<{
-    readonly parameters: { readonly count?: number }
-    readonly defaults: 'count'
-    readonly answer: IdsAnswer
-  }>
-  readonly livez: CallOf<{ readonly answer: LivenessAnswer }>
-  readonly readyz: CallOf<{ readonly answer: ReadinessAnswer }>
-  readonly metrics: CallOf<{ readonly answer: string }>
-  readonly openapi: CallOf<{ readonly answer: object }>
-}
 
 /** Most ids of one call. */
 export const MOST_IDS = 1000
 
 /** What tells about the service itself, and unique ids. */
-export const SERVICE_OPERATIONS: OperationsOf<ServiceCalls> = operations<ServiceCalls>('service', {
+export const SERVICE_OPERATIONS = operations('service', {
   ids: {
     method: 'GET',
     path: '/v1/ids',
@@ -30,7 +17,7 @@ export const SERVICE_OPERATIONS: OperationsOf<ServiceCalls> = operations<Service
     parameters: {
       count: query('How many. Default: 1.', { type: 'integer', minimum: 1, maximum: MOST_IDS, default: 1 }),
     },
-    answers: { 200: { description: 'The ids.', schema: IDS_ANSWER.ref, headers: ['Cache-Control'] } },
+    answers: { 200: { description: 'The ids.', schema: ref<IdsAnswer>(IDS_ANSWER), headers: ['Cache-Control'] } },
     problems: ['SLUICE_HTTP_NOT_READY', 'SLUICE_HTTP_OVERLOADED'],
   },
   livez: {
@@ -40,7 +27,9 @@ export const SERVICE_OPERATIONS: OperationsOf<ServiceCalls> = operations<Service
     summary: 'Liveness probe',
     description:
       'Answers as long as the process does. It depends on nothing else: a restart would not bring that back.',
-    answers: { 200: { description: 'It is.', schema: LIVENESS_ANSWER.ref, headers: ['Cache-Control'] } },
+    answers: {
+      200: { description: 'It is.', schema: ref<LivenessAnswer>(LIVENESS_ANSWER), headers: ['Cache-Control'] },
+    },
   },
   readyz: {
     method: 'GET',
@@ -52,7 +41,11 @@ export const SERVICE_OPERATIONS: OperationsOf<ServiceCalls> = operations<Service
       'about to stop, or has lost Redis in failure mode closed. With 200, the status is "degraded" while something ' +
       'is wrong; "reasons" says what, and what to do. The answer lists what was checked.',
     answers: {
-      200: { description: 'It is ready, or degraded.', schema: READINESS_ANSWER.ref, headers: ['Cache-Control'] },
+      200: {
+        description: 'It is ready, or degraded.',
+        schema: ref<ReadinessAnswer>(READINESS_ANSWER),
+        headers: ['Cache-Control'],
+      },
     },
     problems: ['SLUICE_HTTP_NOT_READY'],
   },

@@ -17,33 +17,9 @@ import {
   VERSION_CONTENT,
   VERSION_PAGE,
 } from '../admin/version-bodies.ts'
-import type { Page } from '../schema/value-schemas.ts'
+import { ref } from '../schema/json-schema.ts'
 import type { ProblemCode } from '../service/problem.ts'
-import type { CallOf, OperationsOf, PageCall } from './operation.ts'
 import { neededQuery, operations, PAGE_PARAMETERS, pathPart } from './operation.ts'
-
-/** Which version is meant. */
-interface VersionParameters {
-  readonly number: number
-}
-
-/** What goes in and out of the operations on versions of the rule set. */
-export interface VersionCalls {
-  readonly listVersions: PageCall<{ readonly answer: Page<Version> }>
-  readonly createVersion: CallOf<{ readonly body: DraftRequest; readonly answer: Version }>
-  readonly getVersion: CallOf<{ readonly parameters: VersionParameters; readonly answer: VersionContent }>
-  readonly diffVersions: CallOf<{
-    readonly parameters: VersionParameters & { readonly to: number }
-    readonly answer: DiffAnswer
-  }>
-  readonly stageVersion: CallOf<{
-    readonly parameters: VersionParameters
-    readonly body: StageRequest
-    readonly answer: Version
-  }>
-  readonly rollbackVersion: CallOf<{ readonly body: RollbackRequest; readonly answer: Version }>
-  readonly importVersion: CallOf<{ readonly body: ImportRequest; readonly answer: Version }>
-}
 
 const RULE_SET_BYTES = 8_388_608
 
@@ -54,7 +30,7 @@ const NUMBER = { type: 'integer', minimum: 1, maximum: 2_147_483_647 } as const
 const WHICH = { number: pathPart('Number of the version.', NUMBER) }
 
 /** Versions of the rule set: drafts, careful roll-out, and the way back. */
-export const VERSION_OPERATIONS: OperationsOf<VersionCalls> = operations<VersionCalls>('versions', {
+export const VERSION_OPERATIONS = operations('versions', {
   listVersions: {
     method: 'GET',
     path: '/admin/versions',
@@ -74,9 +50,9 @@ export const VERSION_OPERATIONS: OperationsOf<VersionCalls> = operations<Version
       'The rule set is checked as a whole; everything that is wrong with it is listed. A draft has no effect. ' +
       '"basedOn" says which enforced version its author has seen, so that it cannot take the place of what ' +
       'somebody else made meanwhile. Exemptions and deny list other than the enforced ones take the role admin.',
-    body: DRAFT_REQUEST.ref,
+    body: ref<DraftRequest>(DRAFT_REQUEST),
     maxBodyBytes: RULE_SET_BYTES,
-    answers: { 201: { description: 'The draft.', schema: VERSION.ref } },
+    answers: { 201: { description: 'The draft.', schema: ref<Version>(VERSION) } },
     problems: [...READS, 'SLUICE_HTTP_CONFLICT', 'SLUICE_HTTP_INVALID_RULE_SET'],
   },
   getVersion: {
@@ -86,7 +62,7 @@ export const VERSION_OPERATIONS: OperationsOf<VersionCalls> = operations<Version
     summary: 'Shows a version',
     description: 'A version and the rule set in it.',
     parameters: WHICH,
-    answers: { 200: { description: 'The version.', schema: VERSION_CONTENT.ref, headers: ['ETag'] } },
+    answers: { 200: { description: 'The version.', schema: ref<VersionContent>(VERSION_CONTENT), headers: ['ETag'] } },
     problems: READS,
     hasEtag: true,
   },
@@ -97,7 +73,7 @@ export const VERSION_OPERATIONS: OperationsOf<VersionCalls> = operations<Version
     summary: 'Compares two versions',
     description: 'What changes from one version to another.',
     parameters: { ...WHICH, to: neededQuery('Number of the version to compare with.', NUMBER) },
-    answers: { 200: { description: 'What differs.', schema: DIFF_ANSWER.ref } },
+    answers: { 200: { description: 'What differs.', schema: ref<DiffAnswer>(DIFF_ANSWER) } },
     problems: READS,
   },
   stageVersion: {
@@ -111,8 +87,8 @@ export const VERSION_OPERATIONS: OperationsOf<VersionCalls> = operations<Version
       'take the place of another that its author has not seen. To move on a version with exemptions or a deny list ' +
       'other than the enforced ones takes the role admin.',
     parameters: WHICH,
-    body: STAGE_REQUEST.ref,
-    answers: { 200: { description: 'The version.', schema: VERSION.ref, headers: ['ETag'] } },
+    body: ref<StageRequest>(STAGE_REQUEST),
+    answers: { 200: { description: 'The version.', schema: ref<Version>(VERSION), headers: ['ETag'] } },
     problems: [...READS, 'SLUICE_HTTP_CONFLICT'],
     hasEtag: true,
   },
@@ -126,8 +102,10 @@ export const VERSION_OPERATIONS: OperationsOf<VersionCalls> = operations<Version
       'that is enforced as far as you know, as the ETag of the rules does: if two callers roll back from the same ' +
       'version, the second gets 412. If its exemptions or deny list are other than the enforced ones, that takes ' +
       'the role admin.',
-    body: ROLLBACK_REQUEST.ref,
-    answers: { 200: { description: 'The version that is enforced.', schema: VERSION.ref, headers: ['ETag'] } },
+    body: ref<RollbackRequest>(ROLLBACK_REQUEST),
+    answers: {
+      200: { description: 'The version that is enforced.', schema: ref<Version>(VERSION), headers: ['ETag'] },
+    },
     problems: [...READS, 'SLUICE_HTTP_NOT_FOUND', 'SLUICE_HTTP_CONFLICT'],
     hasEtag: true,
   },
@@ -140,9 +118,9 @@ export const VERSION_OPERATIONS: OperationsOf<VersionCalls> = operations<Version
       'Reads files in the form of envoyproxy/ratelimit. The draft is the enforced rule set with their domains in ' +
       'the place of its own; POST /json decides by them once it is enforced. In shadow, or for a share of the ' +
       'callers, domains are neither measured nor enforced. Everything that is wrong in any of the files is listed.',
-    body: IMPORT_REQUEST.ref,
+    body: ref<ImportRequest>(IMPORT_REQUEST),
     maxBodyBytes: RULE_SET_BYTES,
-    answers: { 201: { description: 'The draft.', schema: VERSION.ref } },
+    answers: { 201: { description: 'The draft.', schema: ref<Version>(VERSION) } },
     problems: [...READS, 'SLUICE_HTTP_CONFLICT', 'SLUICE_HTTP_INVALID_RULE_SET'],
   },
 })

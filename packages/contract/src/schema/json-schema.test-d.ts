@@ -63,6 +63,9 @@ answerSchema('Unknown', { description, examples: [{ name: 'a', size: 1 }], requi
 // @ts-expect-error there is no such type
 answerSchema('Untyped', { description, examples: [{ name: 'a' }], required: { name: { type: 'text' } } })
 
+// @ts-expect-error there is no such keyword
+answerSchema('Misspelt', { description, examples: [{ a: 1 }], required: { a: { type: 'integer', minimun: 0 } } })
+
 // @ts-expect-error a page of things is no page of parts
 export const page: NamedSchema<Page<Part>> = pageSchema('Page', THING)
 

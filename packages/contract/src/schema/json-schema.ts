@@ -105,14 +105,19 @@ type ObjectOf<R, O> = {
   ? { readonly [K in keyof Both]: Both[K] }
   : never
 
+/** Rejects keywords that schemas do not have, such as a misspelt `minimum`. */
+type Known<P> = {
+  readonly [K in keyof P]: { readonly [Keyword in Exclude<keyof P[K], keyof TypedSchema<unknown>>]?: never }
+}
+
 /** What the schema of an object is made of: one schema for each property. */
 export interface ObjectParts<R, O> {
   readonly description: string
   readonly examples: readonly [ObjectOf<NoInfer<R>, NoInfer<O>>, ...ObjectOf<NoInfer<R>, NoInfer<O>>[]]
   /** The properties that are always there. */
-  readonly required?: R
+  readonly required?: R & Known<R>
   /** The properties that may be absent. */
-  readonly optional?: O
+  readonly optional?: O & Known<O>
 }
 
 /** The schema of what clients send: properties that it does not name are rejected. */
@@ -131,6 +136,11 @@ export function answerSchema<
   const O extends Properties = Nothing,
 >(name: Name, parts: ObjectParts<R, O>): NamedSchema<ObjectOf<R, O>, Name> {
   return define(name, objectSchema(parts))
+}
+
+/** A reference to `schema`. `ref<Counter>(COUNTER)` gives it the name of its type where the compiler shows it. */
+export function ref<T>(schema: NamedSchema<T>): Reference<T> {
+  return schema.ref
 }
 
 /** A reference to the schema called `name` in the OpenAPI document. */

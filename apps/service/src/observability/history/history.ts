@@ -1,4 +1,4 @@
-import type { HistoryAnswer, HistoryParameters } from '@sluice/contract'
+import type { Calls, HistoryAnswer } from '@sluice/contract'
 import type { RollupRow, RollupStore } from './rollup-recorder.ts'
 import { HOUR_MS, KEPT_MS, MINUTE_MS } from './rollup-recorder.ts'
 import type { TrafficTotals } from './traffic-totals.ts'
@@ -27,7 +27,7 @@ export interface HistoryPlan {
 }
 
 /** The best spans for a request: of the requested length or the next longer one, not too many, and still stored. */
-export function planHistory({ from, to, stepMs }: HistoryParameters, nowMs: number): HistoryPlan {
+export function planHistory({ from, to, stepMs }: Calls['history']['parameters'], nowMs: number): HistoryPlan {
   const untilMs = Math.min(to ?? nowMs, nowMs)
   // Nothing is stored from before.
   const sinceMs = Math.max(from ?? untilMs - HOUR_MS, nowMs - KEPT_MS[HOUR_MS]!)

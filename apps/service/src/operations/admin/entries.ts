@@ -1,9 +1,9 @@
 import type { ConfigStore, EntityKey, EntryTable, OverrideKey, Page, Stored } from '@sluice/config-store'
-import type { EntryFilter, PageParameters, Override as SentOverride } from '@sluice/contract'
+import type { Override as SentOverride } from '@sluice/contract'
 import { countedEntity as countedByEngine } from '@sluice/core/internal'
 import type { Membership, Override } from '@sluice/core/policy'
 import { IPV6_PREFIX_LENGTH } from '../../address-network.ts'
-import type { Answer, AnyRequest, OperationHandlers } from '../handler.ts'
+import type { Answer, AnyRequest, OperationHandlers, OperationRequest } from '../handler.ts'
 import { adminAnswer, pageAnswer, removedAnswer } from '../handler.ts'
 import { invalidRequest, invalidRuleSet, notFound, placedError } from '../problems.ts'
 import type { AdminContext } from './config-access.ts'
@@ -23,7 +23,7 @@ interface Ending {
 
 /** Lists entries. */
 export async function listEntries<E>(
-  filter: EntryFilter & PageParameters,
+  filter: OperationRequest<'listOverrides' | 'listMembers' | 'listBlocks'>['parameters'],
   list: (filter: Parameters<EntryTable<E, EntityKey>['list']>[0]) => Promise<Page<Stored<E>>>,
 ): Promise<Answer> {
   const { dimension, entity } = filter
