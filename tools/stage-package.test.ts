@@ -10,6 +10,7 @@ import type { Manifest } from './workspace.ts'
 /** A compiled workspace: the entry of `sluice` names `@sluice/core`, whose index names a file of its own. */
 const FILES: Readonly<Record<string, string>> = {
   LICENSE: 'MIT\n',
+  'package.json': '{ "repository": { "url": "git+https://git.example/sluice.git" } }\n',
   'CHANGELOG.md': '# Changelog\n',
   'apps/cli/bin/sluice.mjs': '#!/usr/bin/env node\n',
   'packages/config-store/sluice.schema.json': '{}\n',
@@ -131,6 +132,8 @@ describe('the package.json of the staged package', () => {
   it('asks for what its parts need from npm, peers only where they are used', () => {
     const { manifest } = staged({ 'packages/core/dist/deep/make.js': IMPORTS }, { core: NEEDY })
     expect(manifest).toMatchObject({ name: 'sluice', version: '1.2.3', type: 'module', sideEffects: false })
+    expect(manifest).toMatchObject({ repository: { url: 'git+https://git.example/sluice.git' } })
+    expect(manifest).toMatchObject({ publishConfig: { access: 'public', provenance: true } })
     expect(manifest.dependencies).toEqual({ yaml: '2.0.0' })
     expect(manifest.peerDependencies).toEqual({ redis: '>=5.0.0' })
     expect(manifest.peerDependenciesMeta).toEqual({ redis: { optional: true } })

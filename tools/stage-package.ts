@@ -7,7 +7,7 @@ import type { StagedManifest } from './staged-manifest.ts'
 import { commonJsEntries, stagedManifest } from './staged-manifest.ts'
 import { stagedModules } from './staged-modules.ts'
 import { ToolError } from './tool-error.ts'
-import { readWorkspace } from './workspace.ts'
+import { readJson, readWorkspace } from './workspace.ts'
 
 /** Where to find the workspace and where to put the package. */
 export interface StagePlan {
@@ -31,7 +31,9 @@ export function stagePackage({ root, folder }: StagePlan): StagedManifest {
   const facade = workspace.find(({ id }) => id === 'sluice')
   if (facade === undefined) throw new ToolError('PACKAGE_MISSING', `${root} has no packages/sluice.`)
   const { modules, packages } = stagedModules({ root, facade, workspace })
-  const manifest = stagedManifest(facade, packages)
+  const { repository } = readJson<{ readonly repository?: object }>(join(root, 'package.json'))
+  // npm compares it with where the package was built, for provenance.
+  const manifest = { ...stagedManifest(facade, packages), ...(repository === undefined ? {} : { repository }) }
 
   rmSync(folder, { recursive: true, force: true })
   const write = (path: string, text: string): void => {
