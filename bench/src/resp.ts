@@ -1,13 +1,14 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { freePort, startRedis } from '@sluice/testing/servers'
-import type { Bench } from './bench.ts'
+import type { Bench, BenchResult } from './bench.ts'
 import { startService } from './http-servers.ts'
 import { medianOf } from './median.ts'
 
 const run = promisify(execFile)
 
 const ROUNDS = 5
+const MICROS_PER_SECOND = 1_000_000
 const CONNECTIONS = '50'
 const KEYS = '10000'
 
@@ -43,17 +44,44 @@ local ttl = next - now
 return { denied, ARGV[1] + 1, math.floor((tolerance - ttl) / interval), retry, math.ceil(ttl / 1000000) }
 `
 
-/** Commands that a server answers in a second. */
-async function press(
-  port: number,
-  { pipeline, calls }: (typeof MODES)[number],
-  command: readonly string[],
-): Promise<number> {
+/** What one run of redis-benchmark found. */
+interface Pressed {
+  readonly perSecond: number
+  /** CPU time of the server for each call, in microseconds. Other programs on the machine do not change it. */
+  readonly cpuMicros: number
+}
+
+/** Calls a server as fast as it answers. */
+async function press(target: Target, { pipeline, calls }: (typeof MODES)[number]): Promise<Pressed> {
+  const { port, command, cpuSeconds } = target
   const args = ['-p', String(port), '-c', CONNECTIONS, '-n', calls, '-P', pipeline, '-r', KEYS, '--csv', ...command]
+  const before = await cpuSeconds()
   const { stdout } = await run('redis-benchmark', args)
+  const cpuMicros = (((await cpuSeconds()) - before) * MICROS_PER_SECOND) / Number(calls)
   const figures = /,"([\d.]+)","[\d.]+","[\d.]+"/.exec(stdout)
   if (figures === null) throw new Error(`redis-benchmark printed ${stdout}`)
-  return Number(figures[1])
+  return { perSecond: Number(figures[1]), cpuMicros }
+}
+
+/** A server and what it is asked. */
+interface Target {
+  readonly port: number
+  readonly command: readonly string[]
+  /** CPU time that it has used so far. */
+  readonly cpuSeconds: () => Promise<number>
+}
+
+async function cpuOfRedis(port: number): Promise<number> {
+  const { stdout } = await run('redis-cli', ['-p', String(port), 'INFO', 'cpu'])
+  const [user, system] = ['user', 'sys'].map((kind) =>
+    Number(new RegExp(`used_cpu_${kind}:([\\d.]+)`).exec(stdout)?.[1]),
+  )
+  return user! + system!
+}
+
+async function cpuOfService(checkUrl: string): Promise<number> {
+  const shown = await (await fetch(new URL('/metrics', checkUrl))).text()
+  return Number(/^process_cpu_seconds_total ([\d.]+)$/m.exec(shown)?.[1])
 }
 
 /** The Redis protocol of the service against Redis itself, with the same algorithm. */
@@ -67,44 +95,59 @@ export const resp: Bench = {
     try {
       const { stdout } = await run('redis-cli', ['-p', String(redis.port), 'SCRIPT', 'LOAD', SCRIPT])
       const key = 'key:__rand_int__'
-      const targets = {
-        service: { port: respPort, command: ['CL.THROTTLE', key, ...LIMIT] },
-        redis: { port: redis.port, command: ['EVALSHA', stdout.trim(), '1', key, ...LIMIT] },
+      const targets: Readonly<Record<'service' | 'redis', Target>> = {
+        service: {
+          port: respPort,
+          command: ['CL.THROTTLE', key, ...LIMIT],
+          cpuSeconds: () => cpuOfService(service.url),
+        },
+        redis: {
+          port: redis.port,
+          command: ['EVALSHA', stdout.trim(), '1', key, ...LIMIT],
+          cpuSeconds: () => cpuOfRedis(redis.port),
+        },
       }
-      const names = ['service', 'redis'] as const
-      const reached: Record<string, Record<(typeof names)[number], number[]>> = {}
+      const results: BenchResult[] = []
+      const ratios: Record<string, number> = {}
       for (const mode of MODES) {
-        const perSecond = { service: [] as number[], redis: [] as number[] }
+        const pressed = { service: [] as Pressed[], redis: [] as Pressed[] }
         for (let round = 0; round <= ROUNDS; round++) {
-          for (const name of names) {
-            const { port, command } = targets[name]
-            const calls = await press(port, mode, command)
-            progress(
-              `${mode.name}, round ${round} of ${ROUNDS}: ${name} ${Math.round(calls).toLocaleString('en')} calls/s`,
-            )
+          for (const name of ['service', 'redis'] as const) {
+            const found = await press(targets[name], mode)
+            const perSecond = Math.round(found.perSecond).toLocaleString('en')
+            const cpu = `${found.cpuMicros.toFixed(1)} us of CPU`
+            progress(`${mode.name}, round ${round} of ${ROUNDS}: ${name} ${perSecond} calls/s, ${cpu}`)
             // Round 0 warms both up.
-            if (round > 0) perSecond[name].push(calls)
+            if (round > 0) pressed[name].push(found)
           }
         }
-        reached[mode.name] = perSecond
+        const [ours, theirs] = [summed(pressed.service), summed(pressed.redis)]
+        results.push({ name: `service, ${mode.name}`, ...ours }, { name: `Redis script, ${mode.name}`, ...theirs })
+        ratios[mode.name] = ours.opsPerSecond / theirs.opsPerSecond
+        ratios[`CPU time, ${mode.name}`] = theirs.clientMicros / ours.clientMicros
       }
-      const ratios = Object.fromEntries(
-        Object.entries(reached).map(([name, both]) => [name, medianOf(both.service) / medianOf(both.redis)]),
-      )
       const floor = Object.fromEntries(MODES.map((mode) => [mode.name, mode.floor]))
       return {
         id: 'resp',
-        results: Object.entries(reached).flatMap(([name, both]) => [
-          { name: `service, ${name}`, opsPerSecond: Math.round(medianOf(both.service)) },
-          { name: `Redis script, ${name}`, opsPerSecond: Math.round(medianOf(both.redis)) },
-        ]),
+        results,
         ratios,
         floor,
         ok: Object.entries(floor).every(([name, least]) => ratios[name]! >= least),
-        notes: [`${CONNECTIONS} connections, ${KEYS} keys; client and server share two hardware threads`],
+        notes: [
+          `${CONNECTIONS} connections, ${KEYS} keys; client and server share two hardware threads`,
+          'CPU time is that of the server',
+        ],
       }
     } finally {
       await service.stop()
     }
   },
+}
+
+/** Medians of some rounds. */
+function summed(rounds: readonly Pressed[]): { readonly opsPerSecond: number; readonly clientMicros: number } {
+  return {
+    opsPerSecond: Math.round(medianOf(rounds.map(({ perSecond }) => perSecond))),
+    clientMicros: Math.round(medianOf(rounds.map(({ cpuMicros }) => cpuMicros)) * 10) / 10,
+  }
 }
