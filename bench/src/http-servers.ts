@@ -35,14 +35,27 @@ export async function startScript(script: string, args: readonly string[]): Prom
   return await serverOf(child, (line) => /^http:\S+/.exec(line)?.[0])
 }
 
-/** Starts the service with one thread and rules that deny no request. Counters are in memory, or in the given Redis. */
-export async function startService(redisUrl?: string): Promise<BenchServer> {
+/** What a service is started with. */
+export interface ServiceOptions {
+  /** Default: counters are in memory. */
+  readonly redisUrl?: string
+  /** Default: off. */
+  readonly respPort?: number
+}
+
+/** Starts the service with one thread and rules that deny no request. */
+export async function startService({ redisUrl, respPort }: ServiceOptions = {}): Promise<BenchServer> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
   const rules = join(folder, 'sluice.yaml')
   writeFileSync(rules, GENEROUS)
   const main = fileURLToPath(new URL('../../apps/service/src/main.ts', import.meta.url))
   const settings = { PORT: '0', SLUICE_DATA_DIR: folder, SLUICE_LOG_LEVEL: 'error', SLUICE_DRAIN_MS: '0' }
-  const environment = { ...process.env, ...settings, ...(redisUrl !== undefined && { REDIS_URL: redisUrl }) }
+  const environment = {
+    ...process.env,
+    ...settings,
+    ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
+    ...(respPort !== undefined && { SLUICE_RESP_PORT: String(respPort) }),
+  }
   const report = new URL('./heap-report.ts', import.meta.url).href
   const flags = ['--conditions=source', '--expose-gc', '--import', report]
   const child = spawn(process.execPath, [...flags, main, '--config', rules], { env: environment })

@@ -109,7 +109,7 @@ function httpResult(name: string, { p50Ms, perSecond }: ServerRounds): BenchResu
 /** The service at two connections, against a bare server. */
 async function measureService(redis: RedisServer): Promise<readonly [ServerRounds, ServerRounds, ServerRounds]> {
   using wrk = new WrkScript(CHECK_SCRIPT)
-  const servers = [await startEcho(), await startService(), await startService(redis.url)]
+  const servers = [await startEcho(), await startService(), await startService({ redisUrl: redis.url })]
   try {
     return (await askInTurns(wrk, servers)) as [ServerRounds, ServerRounds, ServerRounds]
   } finally {

@@ -9,6 +9,7 @@ import { overridesLoad } from './overrides-load.ts'
 import { redisLeased } from './redis-leased.ts'
 import { redisLimits } from './redis-limits.ts'
 import { redisHot, redisKeys } from './redis-peers.ts'
+import { resp } from './resp.ts'
 import { rulesScale } from './rules-scale.ts'
 import { sharedThreads } from './shared-threads.ts'
 
@@ -25,6 +26,7 @@ const BENCHES: readonly Bench[] = [
   overridesLoad,
   httpCheck,
   overload,
+  resp,
   middleware,
 ]
 
