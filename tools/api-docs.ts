@@ -1,7 +1,9 @@
-// `npm run api-docs`: writes the generated reference pages, after operations, settings or metrics have changed.
+// `npm run api-docs`: writes the generated reference pages, after operations, settings or metrics have changed, and
+// llms.txt, after pages or their first sentences have.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { apiReferenceFile, renderApiReference } from './api-reference.ts'
+import { llmsTxtFile, renderLlmsTxt } from './llms-txt.ts'
 import {
   metricsReferenceFile,
   renderMetricsReference,
@@ -15,6 +17,7 @@ const PAGES = [
   [apiReferenceFile, renderApiReference],
   [settingsReferenceFile, renderSettingsReference],
   [metricsReferenceFile, renderMetricsReference],
+  [llmsTxtFile, () => renderLlmsTxt(repositoryRoot)],
 ] as const
 
 await runTool(async () => {

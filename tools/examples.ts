@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { scanImports } from './import-scanner.ts'
 import { repositoryFiles } from './repository-files.ts'
@@ -42,11 +42,11 @@ const CURL = /^curl -i (http:\S+)(.*)$/m
 const CURL_HEADER = /-H '([^:']+): ([^']*)'/g
 const NODE_SCRIPT = /^node ([a-z-]+\.js)$/
 
-/** Every example of the repository, sorted by name. */
+/** Every program among the examples of the repository, sorted by name. */
 export function readExamples(root: string): Example[] {
   const parent = join(root, 'examples')
   return readdirSync(parent, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
+    .filter((entry) => entry.isDirectory() && existsSync(join(parent, entry.name, 'package.json')))
     .map(({ name }) => readExample(name, join(parent, name)))
     .sort((one, other) => (one.name < other.name ? -1 : 1))
 }

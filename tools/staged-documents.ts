@@ -2,7 +2,13 @@ import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 
 /** The documents of the repository that users of the package need, as patterns of paths. */
-const DOCUMENTS = ['docs/algorithms/*.md', 'docs/guides/**/*.md', 'docs/reference/*.md', 'docs/benchmarks.md']
+const DOCUMENTS = [
+  'docs/algorithms/*.md',
+  'docs/guides/**/*.md',
+  'docs/reference/*.md',
+  'docs/benchmarks.md',
+  'llms.txt',
+]
 
 /** A document of the package. */
 export interface StagedDocument {

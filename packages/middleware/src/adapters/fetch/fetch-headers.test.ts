@@ -51,7 +51,11 @@ it('copies a response whose headers cannot be changed', () => {
   const context = {}
   rememberHeaders(context, allowed({ 'X-RateLimit-Limit': '3' }))
   const redirect = Response.redirect('http://localhost/elsewhere', 307)
-  expect(() => redirect.headers.set('x', 'y')).toThrow(TypeError)
+  // Runtimes differ in which headers they fix.
+  const fail = (): never => {
+    throw new TypeError('immutable')
+  }
+  Object.defineProperty(redirect.headers, 'set', { value: fail })
   const response = withRememberedHeaders(context, redirect)
   expect([response.status, response.headers.get('location'), response.headers.get('x-ratelimit-limit')]).toEqual([
     307,
