@@ -74,7 +74,7 @@ export function createNode(parts: NodeParts): ServiceNode {
     nowMs: () => clock.nowMicros() / 1000,
     configLagMs: () => limits.follower.stats().lagMs,
   })
-  const { region, redis } = settings
+  const { region, redis, trustedProxies } = settings
   const instrument = new Instrument({ metrics, log, clock, secret, signals, tracer: tracing, region, redis })
   const announceBlock = blockAnnouncer({ threads, isExported: settings.blockWebhooks.length > 0, log })
   const limits: DecisionEngine = openEngine({ ...parts, ...system, instrument, announceBlock })
@@ -99,7 +99,7 @@ export function createNode(parts: NodeParts): ServiceNode {
       keys: limits.keys,
       random: system.secureRandom,
       failures,
-      ...settings,
+      trustedProxies,
     }),
     handlers: handlersOf(context, limits, { ...parts, announceBlock, observe: instrument.observePolicy }),
     observer: new RequestObserver(observation),
