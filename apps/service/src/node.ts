@@ -80,7 +80,7 @@ export function createNode(parts: NodeParts): ServiceNode {
     nowMs: () => clock.nowMicros() / 1000,
     configLagMs: () => limits.follower.stats().lagMs,
   })
-  const { region, redis } = settings
+  const { region, redis, trustedProxies } = settings
   const instrument = new Instrument({ metrics, log, clock, secret, signals, tracer: tracing, region, redis })
   const announceBlock = blockAnnouncer({ threads, isExported: settings.blockWebhooks.length > 0, log })
   const limits: DecisionEngine = openEngine({ ...parts, ...system, instrument, announceBlock })
@@ -97,7 +97,7 @@ export function createNode(parts: NodeParts): ServiceNode {
   const readiness = new Readiness([...parts.checks, ...limits.checks])
   const connectionLimit = connectionLimitOf(settings)
   const { keys } = limits
-  const authenticator = new Authenticator({ ...context, keys, random: system.secureRandom, failures, ...settings })
+  const authenticator = new Authenticator({ ...context, keys, random: system.secureRandom, failures, trustedProxies })
   const { atTurnEnd, monotonicMs } = system
   const common = { context, authenticator, connectionLimit, loopDelay, atTurnEnd, sharesPort: threads.count > 1 }
   const handlers = handlersOf(context, limits, { ...parts, announceBlock, observe: instrument.observePolicy })

@@ -44,6 +44,11 @@ export class BlockTable {
     return this.#ofRules.size + this.#setByHand.size
   }
 
+  /** Whether `size` is 0. Every check asks: a dimension is in the map only while it has blocks. */
+  get isEmpty(): boolean {
+    return this.#dimensions.size === 0
+  }
+
   /** Blocks that were dropped to make room before they were forgotten. */
   get dropped(): number {
     return this.#dropped

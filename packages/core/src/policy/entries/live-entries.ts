@@ -107,7 +107,7 @@ export class LiveEntries {
 
   /** False when no caller is blocked, nor was lately. */
   get hasBlocks(): boolean {
-    return this.#blocks.size > 0
+    return !this.#blocks.isEmpty
   }
 
   /** For metrics. */
