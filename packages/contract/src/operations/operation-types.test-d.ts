@@ -55,8 +55,10 @@ operations('things', { make: { ...said, method: 'PATCH', path: '/things' } })
 // @ts-expect-error an operation has no such property
 operations('things', { make: { ...said, method: 'POST', path: '/things', hasEtags: true } })
 
+const answers = { 200: { description, header: [] } } as const
+
 // @ts-expect-error an answer has no such property
-operations('things', { make: { ...said, method: 'POST', path: '/', answers: { 200: { description, header: [] } } } })
+operations('things', { make: { ...said, method: 'POST', path: '/things', answers } })
 
 // @ts-expect-error an operation has a summary
 operations('things', { make: { ...said, summary: undefined, method: 'POST', path: '/things' } })
