@@ -1,12 +1,12 @@
 // `node tools/run.mjs tools/keep-database.ts <file.sql> [main file of a service]`: starts a service on an empty data
 // folder, changes rules, keys and entries, and writes its database as SQL. Run it before a migration is added:
 // apps/service/src/scenarios/kept-database.test.ts starts the current service on every database that was kept.
-import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { ExampleProcess } from './examples-process.ts'
 import { runTool, ToolError } from './tool-error.ts'
 import { repositoryRoot } from './workspace.ts'
 
@@ -45,16 +45,15 @@ await runTool(async () => {
 /** @returns the admin API key */
 async function fill(folder: string, main: string): Promise<string> {
   const flags = ['--conditions=source', '--disable-warning=ExperimentalWarning']
-  const env = { ...process.env, PORT: '0', SLUICE_DATA_DIR: join(folder, 'data'), SLUICE_DRAIN_MS: '0' }
-  const service = spawn(process.execPath, [...flags, main], { env, stdio: ['ignore', 'pipe', 'inherit'] })
-  const ended = once(service, 'close')
-  let output = ''
-  for await (const text of service.stdout.setEncoding('utf8')) {
-    output += text
-    if (output.includes('Try it:')) break
-  }
-  const [, token = ''] = /(slk_\w+)/.exec(output) ?? []
-  const [, url = ''] = /(http:\S+)\/readyz/.exec(output) ?? []
+  const service = new ExampleProcess({
+    command: process.execPath,
+    args: [...flags, main],
+    cwd: folder,
+    env: { PORT: '0', SLUICE_DATA_DIR: join(folder, 'data'), SLUICE_DRAIN_MS: '0' },
+  })
+  const token = await service.printed(/(slk_\w+)/)
+  const url = await service.printed(/(http:\S+)\/readyz/)
+  await service.printed(/(Try it:)/)
   const cli = join(repositoryRoot, 'apps/cli/src/main.ts')
   for (const command of COMMANDS) {
     execFileSync(process.execPath, [...flags, cli, ...command, '--url', url], {
@@ -62,8 +61,7 @@ async function fill(folder: string, main: string): Promise<string> {
       env: { ...process.env, SLUICE_API_KEY: token },
     })
   }
-  service.kill('SIGTERM')
-  await ended
+  await service.stop('SIGTERM')
   return token
 }
 

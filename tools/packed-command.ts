@@ -1,8 +1,8 @@
-import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { ExampleProcess } from './examples-process.ts'
 
 /** What to try. */
 export interface PackedCommandPlan {
@@ -41,23 +41,21 @@ export async function packedCommandOn({ version, tarball, print }: PackedCommand
 }
 
 /** Starts the service with two threads and asks for 60 units twice, of which the default rules allow 100 a minute. */
-async function deniedByService(command: string, folder: string, env: NodeJS.ProcessEnv): Promise<boolean> {
+async function deniedByService(
+  command: string,
+  folder: string,
+  env: Readonly<Record<string, string>>,
+): Promise<boolean> {
   const args = ['serve', '--port', '0', '--threads', '2']
-  const service = spawn(command, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] })
-  const ended = once(service, 'close')
-  let output = ''
-  for await (const text of service.stdout.setEncoding('utf8')) {
-    output += text
-    if (output.includes('Try it:')) break
-  }
-  const [, url = ''] = /(http:\S+\/check)/.exec(output) ?? []
+  const service = new ExampleProcess({ command, args, cwd: folder, env })
+  const url = await service.printed(/(http:\S+\/check)\n/)
+  await service.printed(/(Try it:)/)
   const statuses: number[] = []
   for (let call = 0; call < 2; call++) {
     const body = JSON.stringify({ user: 'ada', resource: '/api', tokens: 60 })
     const response = await fetch(url, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })
     statuses.push(response.status)
   }
-  service.kill('SIGTERM')
-  const [code] = await ended
-  return statuses.join() === '200,429' && code === 0
+  const { code, complaints } = await service.stop('SIGTERM')
+  return statuses.join() === '200,429' && code === 0 && complaints === ''
 }

@@ -61,10 +61,10 @@ export interface WorkerThreadsParts {
   readonly machineNumbers: SharedArrayBuffer
 }
 
-// Sources and compiled files both run. Sources resolve packages by a condition.
+// Sources and compiled files both run. Sources resolve packages by a condition. Node 22 warns about node:sqlite.
 const EXTENSION = extname(import.meta.filename)
 const WORKER_FILE = new URL(`./worker-main${EXTENSION}`, import.meta.url)
-const WORKER_FLAGS = EXTENSION === '.ts' ? ['--conditions=source'] : []
+const WORKER_FLAGS = ['--disable-warning=ExperimentalWarning', ...(EXTENSION === '.ts' ? ['--conditions=source'] : [])]
 // Threads that strip types from sources can make V8 abort; vitest.config.ts says how. Compiled files are not affected.
 if (EXTENSION === '.ts') setFlagsFromString('--wasm-wrapper-tiering-budget=1000000000')
 

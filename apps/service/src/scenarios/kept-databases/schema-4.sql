@@ -1,4 +1,4 @@
--- token: slk_HELUDLNYO6pT_hc1UToVYuZILGSPAhklLDOBn2S7ybOceAuST8BEK4Iy
+-- token: slk_Bp6CGYXbRIfM_alo3sktdQJYVIhDayTmUQf6Co5wWK3d9dIYbTgkyOBx
 CREATE TABLE schema_migrations (number INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT;
 CREATE TABLE feed_head (
       id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -151,31 +151,31 @@ CREATE TABLE rollups (
       body TEXT NOT NULL,
       PRIMARY KEY (step_ms, at, source)
     ) STRICT, WITHOUT ROWID;
-INSERT INTO "schema_migrations" VALUES (1, 1794991971566);
-INSERT INTO "schema_migrations" VALUES (2, 1794991971569);
-INSERT INTO "schema_migrations" VALUES (3, 1794991971570);
-INSERT INTO "schema_migrations" VALUES (4, 1794991971570);
+INSERT INTO "schema_migrations" VALUES (1, 1794992514652);
+INSERT INTO "schema_migrations" VALUES (2, 1794992514676);
+INSERT INTO "schema_migrations" VALUES (3, 1794992514677);
+INSERT INTO "schema_migrations" VALUES (4, 1794992514678);
 INSERT INTO "feed_head" VALUES (1, 10, 0);
-INSERT INTO "versions" VALUES (1, 'retired', 0.0, NULL, NULL, 1794991971582, 1794991971582, 'first start', NULL, '{"rules":[]}', 6);
-INSERT INTO "versions" VALUES (2, 'enforce', 0.0, 1, 1, 1794991974174, 1794991974081, 'first', NULL, '{"rules":[],"tiers":[]}', 5);
+INSERT INTO "versions" VALUES (1, 'retired', 0.0, NULL, NULL, 1794992514704, 1794992514704, 'first start', NULL, '{"rules":[]}', 6);
+INSERT INTO "versions" VALUES (2, 'enforce', 0.0, 1, 1, 1794992516699, 1794992516681, 'first', NULL, '{"rules":[],"tiers":[]}', 5);
 INSERT INTO "rules" VALUES (1, 0, 'default-user', '*', 'user', '{"name":"default-user","resource":"*","dimension":"user","limit":100,"window":"1m"}');
 INSERT INTO "rules" VALUES (1, 1, 'default-ip', '*', 'ip', '{"name":"default-ip","resource":"*","dimension":"ip","limit":100,"window":"1s"}');
 INSERT INTO "rules" VALUES (2, 0, 'all', '*', 'user', '{"name":"all","resource":"*","dimension":"user","limit":100,"window":"1m"}');
 INSERT INTO "rules" VALUES (2, 1, 'orders', '/orders/:id', 'user', '{"name":"orders","resource":"/orders/:id","dimension":"user","limit":10,"window":"1m"}');
 INSERT INTO "tiers" VALUES (2, 0, 'premium', '{"name":"premium","multiplier":5}');
-INSERT INTO "overrides" VALUES ('user', 'ada', '/orders/:any', '{"dimension":"user","entity":"ada","resource":"/orders/:id","terms":{"limit":500}}', 7, 1794991976019, 'first');
-INSERT INTO "members" VALUES ('user', 'bob', 'premium', '{"dimension":"user","entity":"bob","tier":"premium"}', 8, 1794991977349, 'first');
-INSERT INTO "blocks" VALUES ('user', 'mallory', '{"dimension":"user","entity":"mallory","until":2109487979141,"forgottenAt":2109487979141,"reason":"kept","strikes":1}', 9, 1794991979142, 'first', 2109487979141);
+INSERT INTO "overrides" VALUES ('user', 'ada', '/orders/:any', '{"dimension":"user","entity":"ada","resource":"/orders/:id","terms":{"limit":500}}', 7, 1794992518398, 'first');
+INSERT INTO "members" VALUES ('user', 'bob', 'premium', '{"dimension":"user","entity":"bob","tier":"premium"}', 8, 1794992520549, 'first');
+INSERT INTO "blocks" VALUES ('user', 'mallory', '{"dimension":"user","entity":"mallory","until":2109488522141,"forgottenAt":2109488522141,"reason":"kept","strikes":1}', 9, 1794992522141, 'first', 2109488522141);
 INSERT INTO "incident" VALUES (1, '{"active":false}', 1, 0, 'sluice');
-INSERT INTO "api_keys" VALUES ('slk_HELUDLNYO6pT', 'first', '149d9bfc7396d5a3b3961308e3d0e07904595e3255a41a284c9f5d052d9e7348', '{"id":"slk_HELUDLNYO6pT","name":"first","role":"admin","createdAt":1794991971642}', 3, 1794991971642, 'first start');
-INSERT INTO "api_keys" VALUES ('slk_cGh0dLaTHYme', 'dashboard', '8ca334900d6d29389c3be2cdec5cd127b21cabb9ebc8fe3a1201c2286858b583', '{"id":"slk_cGh0dLaTHYme","name":"dashboard","role":"viewer","createdAt":1794991981167}', 10, 1794991981167, 'first');
-INSERT INTO "audit" VALUES (1, 1794991971582, 'first start', NULL, 'version.edit', 'version 1', NULL, '{"number":1,"stage":"enforce","percent":0,"createdAt":1794991971582,"createdBy":"first start","revision":2}');
-INSERT INTO "audit" VALUES (2, 1794991971642, 'first start', NULL, 'api-key.create', 'slk_HELUDLNYO6pT', NULL, '{"id":"slk_HELUDLNYO6pT","name":"first","role":"admin","createdAt":1794991971642}');
-INSERT INTO "audit" VALUES (3, 1794991974081, 'first', NULL, 'version.create', 'version 2', NULL, '{"number":2,"stage":"draft","percent":0,"basedOn":1,"createdAt":1794991974081,"createdBy":"first","revision":4}');
-INSERT INTO "audit" VALUES (4, 1794991974174, 'first', NULL, 'version.stage', 'version 2', '{"number":2,"stage":"draft","percent":0,"basedOn":1,"createdAt":1794991974081,"createdBy":"first","revision":4}', '{"number":2,"stage":"enforce","percent":0,"basedOn":1,"createdAt":1794991974081,"createdBy":"first","revision":5}');
-INSERT INTO "audit" VALUES (5, 1794991976019, 'first', NULL, 'override.put', 'user:ada /orders/:id', NULL, '{"dimension":"user","entity":"ada","resource":"/orders/:id","terms":{"limit":500}}');
-INSERT INTO "audit" VALUES (6, 1794991977349, 'first', NULL, 'member.put', 'user:bob', NULL, '{"dimension":"user","entity":"bob","tier":"premium"}');
-INSERT INTO "audit" VALUES (7, 1794991979142, 'first', NULL, 'block.put', 'user:mallory', NULL, '{"dimension":"user","entity":"mallory","until":2109487979141,"forgottenAt":2109487979141,"reason":"kept","strikes":1}');
-INSERT INTO "audit" VALUES (8, 1794991981167, 'first', NULL, 'api-key.create', 'slk_cGh0dLaTHYme', NULL, '{"id":"slk_cGh0dLaTHYme","name":"dashboard","role":"viewer","createdAt":1794991981167}');
-INSERT INTO "secrets" VALUES ('signing', 'ac034292a722aad616484cebc6b3b92747afead304c27f512a7f72dcd58d9867');
+INSERT INTO "api_keys" VALUES ('slk_30PpkNqF8kGb', 'dashboard', 'a7e4d9366046f2912827d188f7c2065051de1e040ce787c1e7a62eea93fcaf04', '{"id":"slk_30PpkNqF8kGb","name":"dashboard","role":"viewer","createdAt":1794992524176}', 10, 1794992524176, 'first');
+INSERT INTO "api_keys" VALUES ('slk_Bp6CGYXbRIfM', 'first', '2d1ce541c259b798745765c34cce54ecdb510d9e7634c356a3994b1aa002477d', '{"id":"slk_Bp6CGYXbRIfM","name":"first","role":"admin","createdAt":1794992514749}', 3, 1794992514749, 'first start');
+INSERT INTO "audit" VALUES (1, 1794992514704, 'first start', NULL, 'version.edit', 'version 1', NULL, '{"number":1,"stage":"enforce","percent":0,"createdAt":1794992514704,"createdBy":"first start","revision":2}');
+INSERT INTO "audit" VALUES (2, 1794992514749, 'first start', NULL, 'api-key.create', 'slk_Bp6CGYXbRIfM', NULL, '{"id":"slk_Bp6CGYXbRIfM","name":"first","role":"admin","createdAt":1794992514749}');
+INSERT INTO "audit" VALUES (3, 1794992516681, 'first', NULL, 'version.create', 'version 2', NULL, '{"number":2,"stage":"draft","percent":0,"basedOn":1,"createdAt":1794992516681,"createdBy":"first","revision":4}');
+INSERT INTO "audit" VALUES (4, 1794992516699, 'first', NULL, 'version.stage', 'version 2', '{"number":2,"stage":"draft","percent":0,"basedOn":1,"createdAt":1794992516681,"createdBy":"first","revision":4}', '{"number":2,"stage":"enforce","percent":0,"basedOn":1,"createdAt":1794992516681,"createdBy":"first","revision":5}');
+INSERT INTO "audit" VALUES (5, 1794992518398, 'first', NULL, 'override.put', 'user:ada /orders/:id', NULL, '{"dimension":"user","entity":"ada","resource":"/orders/:id","terms":{"limit":500}}');
+INSERT INTO "audit" VALUES (6, 1794992520549, 'first', NULL, 'member.put', 'user:bob', NULL, '{"dimension":"user","entity":"bob","tier":"premium"}');
+INSERT INTO "audit" VALUES (7, 1794992522141, 'first', NULL, 'block.put', 'user:mallory', NULL, '{"dimension":"user","entity":"mallory","until":2109488522141,"forgottenAt":2109488522141,"reason":"kept","strikes":1}');
+INSERT INTO "audit" VALUES (8, 1794992524176, 'first', NULL, 'api-key.create', 'slk_30PpkNqF8kGb', NULL, '{"id":"slk_30PpkNqF8kGb","name":"dashboard","role":"viewer","createdAt":1794992524176}');
+INSERT INTO "secrets" VALUES ('signing', '6fbad86d36d7c10877191ec10803df16cd166b5b6e8eee0151a3b08be220536a');
 PRAGMA user_version = 0;
