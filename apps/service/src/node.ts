@@ -29,6 +29,7 @@ import { observabilityHandlers } from './operations/admin/metrics.ts'
 import { checkHandlers } from './operations/check/check.ts'
 import type { CheckHealth } from './operations/health.ts'
 import { Readiness } from './operations/health.ts'
+import { forwardAuthHandlers } from './operations/proxy/forward-auth.ts'
 import type { ServiceContext, ServiceMessages } from './service-context.ts'
 import type { Settings } from './settings.ts'
 import type { ThreadSystem } from './system.ts'
@@ -165,6 +166,7 @@ function handlersOf(
   }
   return {
     ...checkHandlers(context),
+    ...forwardAuthHandlers(context),
     ...adminHandlers(context, options),
     ...observabilityHandlers(context, { rollups: database.rollups, keys }),
     ...alertHandlers(remoteAlerts(context.threads), new AuditNotes({ config: database, log: context.log })),

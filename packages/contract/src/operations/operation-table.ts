@@ -10,6 +10,8 @@ import { CHECK_OPERATIONS } from './check-operations.ts'
 import type { InsightCalls } from './insight-operations.ts'
 import { INSIGHT_OPERATIONS } from './insight-operations.ts'
 import type { OperationRole, OperationsOf, ReceivedParameters } from './operation.ts'
+import type { ProxyCalls } from './proxy-operations.ts'
+import { PROXY_OPERATIONS } from './proxy-operations.ts'
 import type { RuleCalls } from './rule-operations.ts'
 import { RULE_OPERATIONS } from './rule-operations.ts'
 import type { ServiceCalls } from './service-operations.ts'
@@ -20,6 +22,7 @@ import { VERSION_OPERATIONS } from './version-operations.ts'
 /** What goes in and out of every operation, by its id. */
 export interface Calls
   extends CheckCalls,
+    ProxyCalls,
     ServiceCalls,
     RuleCalls,
     CallerCalls,
@@ -54,6 +57,7 @@ export type Handlers<Context, Reply, Id extends OperationId = OperationId> = {
  */
 export const OPERATIONS: OperationsOf<Calls> = {
   ...CHECK_OPERATIONS,
+  ...PROXY_OPERATIONS,
   ...SERVICE_OPERATIONS,
   ...RULE_OPERATIONS,
   ...CALLER_OPERATIONS,
