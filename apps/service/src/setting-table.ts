@@ -322,7 +322,7 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'check-key',
     variable: 'SLUICE_CHECK_KEY',
     argument: '',
-    help: 'Require an API key at the check API; --no-check-key: none. Default: required, except on a loopback address.',
+    help: 'Require an API key for checks, on every listener; --no-check-key: none. Default: required, except on a loopback address.',
     schema: { type: 'boolean', title: 'true or false' },
   },
   adminKeyFile: {
