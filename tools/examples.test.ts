@@ -132,6 +132,23 @@ async function startBehindNginx(example: Example): Promise<Running> {
   return { urls: [`http://127.0.0.1:${port}`], processes: [app, nginx] }
 }
 
+async function startForwardAuth(example: Example): Promise<Running> {
+  const folder = temporaryFolder()
+  const service = runService(['--config', join(example.folder, 'sluice.yaml')])
+  const app = runScript(example, 'start')
+  const [appUrl, serviceUrl] = await Promise.all([app.printed(EXAMPLE_URL), service.printed(SERVICE_URL)])
+  const port = await freePort()
+  const configuration = readFileSync(join(example.folder, 'nginx.conf'), 'utf8')
+    .replace('127.0.0.1:3000', new URL(appUrl).host)
+    .replace('127.0.0.1:8080', new URL(serviceUrl).host)
+    .replace('127.0.0.1:8000', `127.0.0.1:${port}`)
+  writeFileSync(join(folder, 'nginx.conf'), configuration)
+  const args = ['-p', folder, '-c', 'nginx.conf', '-e', 'stderr', '-g', 'daemon off;']
+  const nginx = launch(findProgram('nginx', [process.env['PATH'], '/usr/sbin'].join(delimiter))!, args, folder)
+  await listening(nginx, port)
+  return { urls: [`http://127.0.0.1:${port}`], processes: [service, app, nginx] }
+}
+
 /** Connects until the program listens there. nginx says nothing when it is up, and a request would be counted. */
 async function listening(program: ExampleProcess, port: number): Promise<void> {
   while (!program.hasEnded) {
@@ -153,6 +170,7 @@ const SCENES: Readonly<Record<string, Scene>> = {
   'express-rate-limit': ALONE,
   fastify: ALONE,
   fetch: ALONE,
+  'forward-auth': { limit: 5, start: startForwardAuth },
   hono: ALONE,
   koa: ALONE,
   machines: { limit: 5, start: startMachines },

@@ -123,6 +123,7 @@ describe('requirements', () => {
       'openssl',
       'prometheus',
       'haproxy',
+      'caddy',
       'systemd-analyze',
     ])
   })

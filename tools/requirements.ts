@@ -63,6 +63,13 @@ export const requirements: readonly Requirement[] = [
     find: () => findProgram('haproxy') ?? findProgram('haproxy', '/usr/sbin'),
   },
   {
+    name: 'caddy',
+    // Version 2.6 or later. The package starts a server on port 80, which no test uses.
+    debianPackage: 'caddy',
+    why: 'for examples/forward-auth',
+    find: () => findProgram('caddy'),
+  },
+  {
     name: 'systemd-analyze',
     debianPackage: 'systemd',
     why: 'for the unit in deploy/systemd',

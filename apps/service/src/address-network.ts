@@ -10,3 +10,6 @@ export const IPV6_PREFIX_LENGTH = 64
 export function addressNetwork(address: string): string {
   return countedAddress(address, IPV6_PREFIX_LENGTH)
 }
+
+/** This machine. Its own proxies and programs come from here. */
+export const LOOPBACK_NETWORKS: readonly string[] = ['127.0.0.0/8', '::1']

@@ -28,6 +28,7 @@ import { observabilityHandlers } from './operations/admin/metrics.ts'
 import { checkHandlers } from './operations/check/check-api.ts'
 import type { CheckHealth } from './operations/health.ts'
 import { Readiness } from './operations/health.ts'
+import { forwardAuthHandlers } from './operations/proxy/forward-auth.ts'
 import type { ServiceContext, ServiceMessages } from './service-context.ts'
 import type { Settings } from './settings.ts'
 import type { ThreadSystem } from './system.ts'
@@ -164,6 +165,7 @@ function handlersOf(
   }
   return {
     ...checkHandlers(context),
+    ...forwardAuthHandlers(context),
     ...adminHandlers(context, options),
     ...observabilityHandlers(context, { rollups: database.rollups, keys }),
     ...alertHandlers(context.threads, new AuditNotes({ config: database, log: context.log })),

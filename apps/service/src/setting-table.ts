@@ -30,6 +30,8 @@ export interface SettingValues {
   readonly maxInFlight: number
   /** Networks with commas between. */
   readonly trustedProxies: string
+  /** Fields and headers with `=`, several with commas between. */
+  readonly forwardAuthIdentity: string
   readonly defaultLimit: boolean
   readonly headers: HeaderProfile
   readonly retryJitter: number
@@ -273,6 +275,17 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
       title: 'networks such as 10.0.0.0/8 or fd00::/8, several with commas between',
     },
   },
+  forwardAuthIdentity: {
+    flag: 'forward-auth-identity',
+    variable: 'SLUICE_FORWARD_AUTH_IDENTITY',
+    argument: '<field=header,...>',
+    help: 'Headers that name the caller in forward authentication; the proxy must set or remove them. Default: none.',
+    schema: {
+      type: 'string',
+      pattern: '^(user|apiKey|tenant)=[A-Za-z0-9-]{1,64}(,(user|apiKey|tenant)=[A-Za-z0-9-]{1,64})*$',
+      title: 'user, apiKey or tenant, = and a header, such as user=X-User; several with commas between',
+    },
+  },
   defaultLimit: {
     flag: 'default-limit',
     variable: 'SLUICE_DEFAULT_LIMIT',
@@ -309,7 +322,7 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'check-key',
     variable: 'SLUICE_CHECK_KEY',
     argument: '',
-    help: 'Require an API key at the check API; --no-check-key: none. Default: required, except on a loopback address.',
+    help: 'Require an API key for checks, on every listener; --no-check-key: none. Default: required, except on a loopback address.',
     schema: { type: 'boolean', title: 'true or false' },
   },
   adminKeyFile: {

@@ -35,6 +35,8 @@ export interface Settings {
   readonly maxInFlight: number
   /** Networks (CIDR or address) whose connections are not limited and that no penalty blocks. */
   readonly trustedProxies: readonly string[]
+  /** Headers of forward authentication by the field that they name. */
+  readonly forwardAuthIdentity: Readonly<Record<string, string>>
   /** Whether requests that no rule matches are limited. */
   readonly defaultLimit: boolean
   /** Maximum number of open connections from one address to a thread. */
@@ -178,6 +180,7 @@ function completed(
     // More would only queue.
     maxInFlight: given.maxInFlight ?? 5000,
     trustedProxies: listOf(given.trustedProxies),
+    forwardAuthIdentity: Object.fromEntries(listOf(given.forwardAuthIdentity).map((pair) => pair.split('='))),
     defaultLimit: given.defaultLimit ?? false,
     maxConnectionsPerAddress: given.maxConnectionsPerAddress ?? 1000,
     allowedHosts: listOf(given.allowedHosts),

@@ -43,6 +43,22 @@ describe('the start message', () => {
     ])
   })
 
+  it('shows the address of every listener, and what its clients need', () => {
+    const tls = { cert: 'c', key: 'k', clientCa: undefined }
+    const line = (settings: Partial<Settings>): string | undefined =>
+      message(settings, { ports: { http: 8080, resp: 6380 } })
+        .split('\n')
+        .find((text) => text.includes('redis'))
+    expect(line({})).toBeUndefined()
+    expect(line({ resp: { port: 0, tls: undefined } })).toBe('  Redis       redis://127.0.0.1:6380 (no API key needed)')
+    expect(line({ resp: { port: 0, tls }, checkKey: true, host: '0.0.0.0' })).toBe(
+      '  Redis       rediss://127.0.0.1:6380 (API key needed)',
+    )
+    expect(line({ resp: { port: 0, tls: { ...tls, clientCa: 'a' } }, checkKey: true })).toContain(
+      '(client certificate needed)',
+    )
+  })
+
   it('shows locations without secrets', () => {
     const urls = ['redis://user:hunter2@one:6379/3', 'redis://user:hunter2@two:6379/3']
     const text = message({

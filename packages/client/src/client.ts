@@ -201,7 +201,9 @@ function requestOf(operation: Operation, input: LooseInput): ServiceRequest {
     body: body === undefined ? undefined : jsonOf(operation.id, body),
     ifMatch: typeof ifMatch === 'number' ? etagOf(ifMatch) : ifMatch,
     isIdempotent:
-      operation.method === 'GET' || IDEMPOTENT_OPERATIONS.has(operation.id) || takesNothing(operation, body),
+      (operation.method === 'GET' && operation.id !== 'forwardAuth') ||
+      IDEMPOTENT_OPERATIONS.has(operation.id) ||
+      takesNothing(operation, body),
   }
 }
 

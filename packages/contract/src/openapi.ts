@@ -45,6 +45,7 @@ type Schemas = Readonly<Record<string, object>>
 
 const TAGS: readonly { readonly name: string; readonly description: string }[] = [
   { name: 'checks', description: 'What gateways and services ask before they do something.' },
+  { name: 'proxies', description: 'What reverse proxies ask before they pass a request on.' },
   { name: 'service', description: 'What tells about the service itself, and unique ids.' },
   { name: 'rules', description: 'The rules that are enforced, and what they have counted.' },
   { name: 'callers', description: 'What holds for single callers: overrides, tiers, blocks.' },

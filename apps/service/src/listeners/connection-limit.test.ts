@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { ConnectionLimit, LOOPBACK_NETWORKS } from './connection-limit.ts'
+import { LOOPBACK_NETWORKS } from '../address-network.ts'
+import { ConnectionLimit } from './connection-limit.ts'
 
 /** How many of four connections from each address are accepted by a limit of 2. */
 function accepted(addresses: readonly string[], exempt: readonly string[] = []): number {

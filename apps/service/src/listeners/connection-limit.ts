@@ -1,6 +1,6 @@
 import type { Cidr } from '@sluice/core/internal'
 import { CidrTable, parseCidr, parseIp } from '@sluice/core/internal'
-import { addressNetwork } from '../address-network.ts'
+import { addressNetwork, LOOPBACK_NETWORKS } from '../address-network.ts'
 import type { Settings } from '../settings.ts'
 
 /** Options of {@link ConnectionLimit}. */
@@ -10,9 +10,6 @@ export interface ConnectionLimitOptions {
   /** Networks without a limit, as CIDR or single address: proxies that connect for many clients. */
   readonly exempt: readonly string[]
 }
-
-/** This machine. Its own proxies and programs come from here. */
-export const LOOPBACK_NETWORKS: readonly string[] = ['127.0.0.0/8', '::1']
 
 /** The limit of the settings. Listeners of a thread share one. */
 export function connectionLimitOf(

@@ -33,7 +33,8 @@ import { operations } from './operation.ts'
 
 const BATCH_BYTES = 1_048_576
 
-const LIMIT_HEADERS: readonly AnswerHeaderName[] = [
+/** Headers of an answer with a decision. */
+export const LIMIT_HEADERS: readonly AnswerHeaderName[] = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',
@@ -42,6 +43,9 @@ const LIMIT_HEADERS: readonly AnswerHeaderName[] = [
   'RateLimit-Policy',
 ]
 
+/** Headers of a denial. */
+export const DENIED_HEADERS: readonly AnswerHeaderName[] = [...LIMIT_HEADERS, 'Retry-After', 'Cache-Control']
+
 const BUSY: readonly ProblemCode[] = ['SLUICE_HTTP_NOT_READY', 'SLUICE_HTTP_OVERLOADED']
 
 const STORE_AWAY: readonly ProblemCode[] = [...BUSY, 'SLUICE_HTTP_STORE_UNAVAILABLE', 'SLUICE_HTTP_OUTCOME_UNKNOWN']
@@ -49,7 +53,7 @@ const STORE_AWAY: readonly ProblemCode[] = [...BUSY, 'SLUICE_HTTP_STORE_UNAVAILA
 const DENIED = {
   description: 'The call must not go on. It cost nothing.',
   schema: ref<CheckAnswer>(CHECK_ANSWER),
-  headers: [...LIMIT_HEADERS, 'Retry-After', 'Cache-Control'],
+  headers: DENIED_HEADERS,
   example: DENIED_EXAMPLE,
 } as const
 
@@ -201,7 +205,7 @@ export const CHECK_OPERATIONS = operations('checks', {
       429: {
         description: 'The call must not go on. It cost nothing.',
         schema: ref<EnvoyAnswer>(ENVOY_ANSWER),
-        headers: [...LIMIT_HEADERS, 'Retry-After', 'Cache-Control'],
+        headers: DENIED_HEADERS,
         example: OVER_LIMIT_EXAMPLE,
       },
     },

@@ -22,6 +22,7 @@ none   POST   /internal/ratelimit/acquire
 none   POST   /internal/ratelimit/heartbeat
 none   POST   /internal/ratelimit/report
 none   POST   /json
+none   GET    /internal/ratelimit/forward-auth
 none   GET    /v1/ids
 none   GET    /livez
 none   GET    /readyz
@@ -141,9 +142,8 @@ describe.each(operations.map((operation) => [operation.id, operation] as const))
       }
       const others = Object.entries(answers).filter(([number]) => Number(number) >= 400)
       const refusals = others.filter(([, answer]) => answer.problems === undefined)
-      expect(refusals.map(([number]) => number)).toEqual(
-        ['check', 'peek', 'reserve', 'acquire', 'shouldRateLimit'].includes(operation.id) ? ['429'] : [],
-      )
+      const denies = ['check', 'peek', 'reserve', 'acquire', 'shouldRateLimit'].includes(operation.id) ? ['429'] : []
+      expect(refusals.map(([number]) => number)).toEqual(operation.id === 'forwardAuth' ? ['403', '429'] : denies)
     })
 
     it('answers the problems that its form leads to', () => {

@@ -5,6 +5,7 @@ import { CALLER_OPERATIONS } from './caller-operations.ts'
 import { CHECK_OPERATIONS } from './check-operations.ts'
 import { INSIGHT_OPERATIONS } from './insight-operations.ts'
 import type { CallsOf, OperationRole, OperationsOf, ReceivedParameters } from './operation.ts'
+import { PROXY_OPERATIONS } from './proxy-operations.ts'
 import { RULE_OPERATIONS } from './rule-operations.ts'
 import { SERVICE_OPERATIONS } from './service-operations.ts'
 import { VERSION_OPERATIONS } from './version-operations.ts'
@@ -12,6 +13,7 @@ import { VERSION_OPERATIONS } from './version-operations.ts'
 /** What goes in and out of every operation, by its id. */
 export interface Calls
   extends CallsOf<typeof CHECK_OPERATIONS>,
+    CallsOf<typeof PROXY_OPERATIONS>,
     CallsOf<typeof SERVICE_OPERATIONS>,
     CallsOf<typeof RULE_OPERATIONS>,
     CallsOf<typeof CALLER_OPERATIONS>,
@@ -46,6 +48,7 @@ export type Handlers<Context, Reply, Id extends OperationId = OperationId> = {
  */
 export const OPERATIONS: OperationsOf<Calls> = {
   ...CHECK_OPERATIONS,
+  ...PROXY_OPERATIONS,
   ...SERVICE_OPERATIONS,
   ...RULE_OPERATIONS,
   ...CALLER_OPERATIONS,

@@ -311,6 +311,10 @@ export function treatments(
       const inFlightLimit = ENDINGS.has(id) ? endings : checks
       return { inFlightLimit, bodies: checkBodies, needsKey: settings.checkKey, hasRequestId: false, answersAtTurnEnd }
     }
+    // A trusted proxy needs no key, and sends the host that its client asked for.
+    if (tag === 'proxies') {
+      return { inFlightLimit: checks, bodies: checkBodies, needsKey: false, hasRequestId: false, takesAnyHost: true }
+    }
     const inFlightLimit = ALWAYS_ANSWERED.has(id) ? undefined : others
     return {
       inFlightLimit,

@@ -15,7 +15,7 @@ import { explainHandlers, resetHandlers, usageHandlers } from './usage.ts'
 import { versionHandlers } from './versions.ts'
 
 /** The operations whose handlers are made elsewhere. */
-type OtherOperation = CheckOperation | AlertOperation | ObservabilityOperation | ListenerOperation
+type OtherOperation = CheckOperation | 'forwardAuth' | AlertOperation | ObservabilityOperation | ListenerOperation
 
 /**
  * The admin API: reads and changes of the configuration, and questions about it. Who asks was found out before; every

@@ -41,7 +41,8 @@ export function decisionHandlers({ engine, answers, requestOf }: CheckParts): Ch
   }
 }
 
-const NO_RULES = problemAnswer('SLUICE_HTTP_NOT_READY', {
+/** The answer while no rules are known. */
+export const NO_RULES: Answer = problemAnswer('SLUICE_HTTP_NOT_READY', {
   detail: 'This node has no rules yet. Nothing was counted. Ask another node, or try again; GET /readyz says why.',
   headers: { 'Retry-After': '1' },
 })
