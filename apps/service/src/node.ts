@@ -12,6 +12,7 @@ import type { ReconnectingConfigStore } from './config/reconnecting-config-store
 import type { DecisionEngine } from './engine/engine.ts'
 import { openEngine } from './engine/engine.ts'
 import { connectionLimitOf } from './listeners/connection-limit.ts'
+import { GrpcListener } from './listeners/grpc/grpc-listener.ts'
 import type { HttpListenerParts } from './listeners/http/listener.ts'
 import { httpListener } from './listeners/http/listener.ts'
 import { RequestObserver } from './listeners/http/request-observer.ts'
@@ -98,18 +99,29 @@ export function createNode(parts: NodeParts): ServiceNode {
   const loopDelay = system.openLoopDelay()
   const readiness = new Readiness([...parts.checks, ...limits.checks])
   const connectionLimit = connectionLimitOf(settings)
-  const common = { ...parts, context, readiness, connectionLimit, sharesPort: threads.count > 1 }
+  const authenticator = new Authenticator({ ...context, keys: limits.keys, random: system.secureRandom, failures })
+  const { atTurnEnd, monotonicMs } = system
+  const common = { context, authenticator, connectionLimit, loopDelay, atTurnEnd, sharesPort: threads.count > 1 }
+  const handlers = handlersOf(context, limits, { ...parts, announceBlock })
   const http = httpListener({
     ...common,
-    loopDelay,
-    atTurnEnd: system.atTurnEnd,
+    readiness,
     newRequestId: () => hexFrom(system.secureRandom, NAME_BYTES),
-    authenticator: new Authenticator({ ...context, keys: limits.keys, random: system.secureRandom, failures }),
-    handlers: handlersOf(context, limits, { ...parts, announceBlock }),
+    handlers,
     observer: new RequestObserver(observation),
     port: parts.ports.http ?? 0,
   })
-  const listeners = new ListenerSet([http], settings)
+  const grpc =
+    settings.grpc &&
+    new GrpcListener({
+      ...common,
+      readiness,
+      settings: settings.grpc,
+      port: parts.ports.grpc ?? 0,
+      metrics,
+      monotonicMs,
+    })
+  const listeners = new ListenerSet(grpc === undefined ? [http] : [http, grpc], settings)
   readiness.add(listeners.checks)
   threads.handle('readiness.reasons', async () => {
     await limits.connected(STORE_WAIT_MS)

@@ -33,6 +33,8 @@ export interface RunningNode {
   readonly service: Service
   readonly settings: Settings
   readonly port: number
+  /** Port of the gRPC listener; 0 if it is off. */
+  readonly grpcPort: number
   readonly origin: string
   /** Lines of the log, oldest first. */
   readonly log: readonly LogLine[]
@@ -128,6 +130,7 @@ async function startNode(
     service,
     settings: complete,
     port,
+    grpcPort: service.ports.grpc ?? 0,
     origin,
     log,
     get errors() {

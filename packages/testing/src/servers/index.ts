@@ -14,6 +14,7 @@ export {
   type RedisClusterOptions,
   startRedisCluster,
 } from './redis/redis-cluster.ts'
+export { makeCertificate, type SelfSignedCertificate } from './redis/redis-configuration.ts'
 export { type SentinelGroup, type SentinelOptions, startSentinel } from './redis/redis-sentinel.ts'
 export { type RedisOptions, type RedisServer, type RedisStatus, startRedis } from './redis/redis-server.ts'
 export { RedisConnection, type RedisConnectionOptions } from './redis/redis-test-connection.ts'

@@ -7,7 +7,7 @@ import type { Settings } from '../../settings.ts'
 import type { Answer, AnyHandler, OperationHandlers } from '../handler.ts'
 import { thenMaybe } from '../handler.ts'
 import { problemAnswer } from '../problems.ts'
-import { DecisionAnswers, policyRequestOf } from './decision-answers.ts'
+import { decisionAnswers, policyRequestOf } from './decision-answers.ts'
 import { envoyHandlers } from './envoy.ts'
 import { idHandlers } from './ids.ts'
 import { reportHandlers } from './reports.ts'
@@ -46,14 +46,8 @@ export type CheckOperation = DecidingOperation | 'ids'
  * every operation but `ids` answers 503.
  */
 export function checkHandlers(context: CheckContext): OperationHandlers<CheckOperation> {
-  const { engine, clock, nextId, random, settings } = context
-  const answers = new DecisionAnswers({
-    clock,
-    nextId,
-    random,
-    profile: settings.headers,
-    retryJitter: settings.retryJitter,
-  })
+  const { engine, settings } = context
+  const answers = decisionAnswers(context)
   const reservations = new Reservations(context)
   const requestOf = (request: ValidCheckRequest): PolicyRequest => policyRequestOf(request, settings.region)
   const parts = { ...context, answers, reservations, requestOf }
@@ -83,7 +77,8 @@ export function checkHandlers(context: CheckContext): OperationHandlers<CheckOpe
   return { ...onceRulesAreKnown(context.follower, deciding), ...idHandlers(context) }
 }
 
-const NO_RULES = problemAnswer('SLUICE_HTTP_NOT_READY', {
+/** The answer while no rules are known. */
+export const NO_RULES: Answer = problemAnswer('SLUICE_HTTP_NOT_READY', {
   detail: 'This node has no rules yet. Nothing was counted. Ask another node, or try again; GET /readyz says why.',
   headers: { 'Retry-After': '1' },
 })
