@@ -115,8 +115,10 @@ export async function renderMetricsReference(): Promise<string> {
 /** Starts a service, causes one sample of each metric whose labels appear only with a sample, and reads all metrics. */
 export async function serviceMetrics(): Promise<readonly ShownMetric[]> {
   const fixture = join(repositoryRoot, 'apps/service/src/service.fixture.ts')
-  const { startService } = (await import(fixture)) as { readonly startService: () => Promise<StartedService> }
-  const service = await startService()
+  const { startService } = (await import(fixture)) as {
+    readonly startService: (settings: object) => Promise<StartedService>
+  }
+  const service = await startService({ grpc: { port: 0, tls: undefined, deadlineMs: 15 } })
   try {
     const limit = { dimension: 'user', limit: 1, window: '1m' }
     const resources = [

@@ -43,6 +43,27 @@ export function timeoutMsOf(headers: IncomingHttpHeaders): number | undefined {
   return Number(digits) * UNIT_MS[unit]!
 }
 
+/** Bytes that the unfinished messages of all calls of a thread hold: a bound for many connections together. */
+export class MessageMemory {
+  readonly #mostBytes: number
+  #bytes = 0
+
+  constructor(mostBytes: number) {
+    this.#mostBytes = mostBytes
+  }
+
+  /** Throws {@link GrpcError} if it is too much. */
+  take(bytes: number): void {
+    if (this.#bytes + bytes > this.#mostBytes)
+      throw new GrpcError('RESOURCE_EXHAUSTED', 'Too many unfinished messages: expected each to be sent without pauses')
+    this.#bytes += bytes
+  }
+
+  release(bytes: number): void {
+    this.#bytes -= bytes
+  }
+}
+
 /** Puts the one message of a call together. Holds no more than was received. */
 export class MessageReader {
   #parts: Buffer[] = []
@@ -86,6 +107,7 @@ function incomplete(): GrpcError {
 /** What a call is handled with. */
 export interface GrpcCallParts {
   readonly startedMs: number
+  readonly memory: MessageMemory
   /** The message of the client is complete. What it throws ends the call. */
   readonly onMessage: (message: Buffer) => void
   /** Called once, when the call has ended or the client is gone. */
@@ -104,6 +126,7 @@ export class GrpcCall {
   readonly #stream: ServerHttp2Stream
   readonly #parts: GrpcCallParts
   readonly #reader = new MessageReader()
+  #takenBytes = 0
   #status: GrpcStatus | undefined
 
   constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, parts: GrpcCallParts) {
@@ -139,7 +162,6 @@ export class GrpcCall {
   /** Ends the call with a status other than OK. */
   fail({ status, message }: GrpcError): void {
     if (this.hasEnded) return
-    this.isReading = false
     this.#end(status)
     const trailers = { 'grpc-status': String(GRPC_STATUS[status]), 'grpc-message': encodedMessage(message) }
     if (this.#stream.headersSent) {
@@ -160,6 +182,8 @@ export class GrpcCall {
   #read(chunk: Buffer): void {
     if (!this.isReading) return
     try {
+      this.#parts.memory.take(chunk.length)
+      this.#takenBytes += chunk.length
       this.#reader.add(chunk)
     } catch (error) {
       this.fail(this.#parts.errorOf(error))
@@ -168,7 +192,7 @@ export class GrpcCall {
 
   #finishReading(): void {
     if (!this.isReading) return
-    this.isReading = false
+    this.#stopReading()
     try {
       this.#parts.onMessage(this.#reader.finish())
     } catch (error) {
@@ -181,10 +205,16 @@ export class GrpcCall {
     if (!this.#stream.readableEnded) this.#stream.close(constants.NGHTTP2_NO_ERROR)
   }
 
+  #stopReading(): void {
+    this.isReading = false
+    this.#parts.memory.release(this.#takenBytes)
+    this.#takenBytes = 0
+  }
+
   #end(status: GrpcStatus): void {
     if (this.#status !== undefined) return
     this.#status = status
-    this.isReading = false
+    this.#stopReading()
     this.#parts.onEnd(status)
   }
 }

@@ -14,7 +14,7 @@ import type { ConnectionLimit } from '../connection-limit.ts'
 import type { Listener } from '../listener.ts'
 import { listen, listenerAccess, PORT_VARIABLES } from '../listener.ts'
 import { tlsFiles } from '../tls-files.ts'
-import { GrpcCall, httpStatusOf } from './grpc-call.ts'
+import { GrpcCall, httpStatusOf, MessageMemory } from './grpc-call.ts'
 import { GrpcMetrics } from './grpc-metrics.ts'
 import type { GrpcStatus } from './grpc-status.ts'
 import { GrpcError, grpcErrorOf, grpcErrorOfAnswer } from './grpc-status.ts'
@@ -58,6 +58,9 @@ const MAX_STREAMS = 1000
  */
 const RESETS = { streamResetBurst: 10_000, streamResetRate: 10_000 }
 
+/** As bodies of the check API. */
+const MAX_UNFINISHED_BYTES = 33_554_432
+
 /** What clients can call. */
 interface GrpcMethod {
   readonly name: string
@@ -79,6 +82,7 @@ export class GrpcListener implements Listener {
   readonly #methods: ReadonlyMap<string, GrpcMethod>
   readonly #health: HealthService
   readonly #metrics: GrpcMetrics
+  readonly #memory = new MessageMemory(MAX_UNFINISHED_BYTES)
   readonly #needsKey: boolean
   readonly #stopping = new AbortController()
 
@@ -218,6 +222,7 @@ export class GrpcListener implements Listener {
     const method = this.#methods.get(headers[':path'] ?? '')
     const call = new GrpcCall(stream, headers, {
       startedMs: this.#parts.monotonicMs(),
+      memory: this.#memory,
       onMessage: (message) => this.#handle(method!, message, call),
       onEnd: (ended) => this.#ended(call, method, ended),
       errorOf: this.#errorOf,

@@ -23,7 +23,10 @@ export interface RateLimitParts {
 }
 
 /** What a call may take beyond the store's deadline, such as to give units back. Envoy gives up after 20 ms. */
-const MARGIN_MS = 3
+const MARGIN_MS = 2
+
+/** When this thread was busy, the store needs a moment to notice that its deadline has passed. */
+const BUSY_MS = 2
 
 /** A usual answer with headers fits. */
 const ANSWER_BYTES = 512
@@ -69,10 +72,12 @@ export class RateLimitService {
   ): Promise<void> {
     const { context, deadlineMs, inFlightLimit } = this.#parts
     const done = new AbortController()
-    const longestMs = deadlineMs + MARGIN_MS
-    const isShort = timeoutMs !== undefined && timeoutMs < longestMs
+    const isShort = timeoutMs !== undefined && timeoutMs < deadlineMs
     const status = isShort ? 'DEADLINE_EXCEEDED' : 'UNAVAILABLE'
-    void context.sleep(isShort ? timeoutMs : longestMs, done.signal).then(
+    const late = isShort
+      ? context.sleep(timeoutMs, done.signal)
+      : context.sleep(deadlineMs + MARGIN_MS, done.signal).then(() => context.sleep(BUSY_MS, done.signal))
+    void late.then(
       () => call.fail(new GrpcError(status, 'The store of the counters did not answer in time.')),
       () => undefined,
     )
