@@ -119,7 +119,6 @@ export interface GrpcCallParts {
 /** One call: reads the message of the client, and sends one message or several, and a status. It ends once. */
 export class GrpcCall {
   readonly headers: IncomingHttpHeaders
-  readonly remoteAddress: string
   readonly startedMs: number
   /** Whether the message of the client is still being read. */
   isReading = true
@@ -132,12 +131,16 @@ export class GrpcCall {
   constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, parts: GrpcCallParts) {
     this.headers = headers
     this.startedMs = parts.startedMs
-    this.remoteAddress = stream.session?.socket.remoteAddress ?? ''
     this.#stream = stream
     this.#parts = parts
     stream.on('data', (chunk: Buffer) => this.#read(chunk))
     stream.on('end', () => this.#finishReading())
     stream.on('close', () => this.#end('CANCELLED'))
+  }
+
+  /** Read where it is needed: it costs more than most of a call. */
+  get remoteAddress(): string {
+    return this.#stream.session?.socket.remoteAddress ?? ''
   }
 
   get hasEnded(): boolean {

@@ -9,10 +9,9 @@ const MS_PER_SECOND = 1000
 
 /** Counts calls by method and status, and times them. */
 export class GrpcMetrics {
-  readonly #counts = new Map<string, CounterSeries>()
+  readonly #counts = new Map<string, Map<GrpcStatus, CounterSeries>>()
   readonly #durations = new Map<string, HistogramSeries>()
   readonly #countOf: (method: string, status: GrpcStatus) => CounterSeries
-  readonly #durationOf: (method: string) => HistogramSeries
 
   /** `methods`: the names of all methods. */
   constructor(metrics: MetricRegistry, methods: readonly string[]) {
@@ -31,26 +30,25 @@ export class GrpcMetrics {
       bounds: DURATION_BOUNDS_SECONDS,
     })
     this.#countOf = (method, status) => counter.labels({ method, status })
-    this.#durationOf = (method) => histogram.labels({ method })
+    for (const method of methods) {
+      this.#durations.set(method, histogram.labels({ method }))
+      this.#counts.set(method, new Map([['OK', this.#countOf(method, 'OK')]]))
+    }
+    this.#counts.set(NONE, new Map())
   }
 
   /** Counts a call that has ended. `method`: undefined if there is none of that name. */
   count(method: string | undefined, status: GrpcStatus): void {
-    const name = `${method} ${status}`
-    let series = this.#counts.get(name)
+    const byStatus = this.#counts.get(method ?? NONE)
+    let series = byStatus?.get(status)
     if (series === undefined) {
       series = this.#countOf(method ?? NONE, status)
-      this.#counts.set(name, series)
+      byStatus?.set(status, series)
     }
     series.inc()
   }
 
   time(method: string, durationMs: number): void {
-    let series = this.#durations.get(method)
-    if (series === undefined) {
-      series = this.#durationOf(method)
-      this.#durations.set(method, series)
-    }
-    series.observe(Math.max(0, durationMs) / MS_PER_SECOND)
+    this.#durations.get(method)?.observe(Math.max(0, durationMs) / MS_PER_SECOND)
   }
 }
