@@ -118,7 +118,8 @@ export async function serviceMetrics(): Promise<readonly ShownMetric[]> {
   const { startService } = (await import(fixture)) as {
     readonly startService: (settings: object) => Promise<StartedService>
   }
-  const service = await startService({ resp: { port: 0, tls: undefined } })
+  const tls = undefined
+  const service = await startService({ resp: { port: 0, tls }, grpc: { port: 0, tls, deadlineMs: 15 } })
   try {
     const limit = { dimension: 'user', limit: 1, window: '1m' }
     const resources = [

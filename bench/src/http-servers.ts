@@ -21,6 +21,8 @@ export interface BenchServer {
 /** A rule set that denies nothing: what is measured is the decision, not the denial. */
 const GENEROUS = `rules:
   - { resource: '*', dimension: user, limit: 1000000000, window: 1m }
+domains:
+  - { domain: bench, descriptors: [{ key: user, limit: { unit: year, requestsPerUnit: 4000000000 } }] }
 `
 
 /** Starts the bare echo. */
@@ -44,22 +46,33 @@ export interface ServiceOptions {
 }
 
 /** Starts the service with one thread and rules that deny no request. */
-export async function startService({ redisUrl, respPort }: ServiceOptions = {}): Promise<BenchServer> {
+export function startService({ redisUrl, respPort }: ServiceOptions = {}): Promise<BenchServer> {
+  const settings = {
+    ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
+    ...(respPort !== undefined && { SLUICE_RESP_PORT: String(respPort) }),
+  }
+  return startMain(settings, (line) => /http:\/\/\S+\/internal\/ratelimit\/check/.exec(line)?.[0])
+}
+
+/** The same with the gRPC listener, whose URL it has. */
+export function startGrpcService(): Promise<BenchServer> {
+  return startMain({ SLUICE_GRPC_PORT: '0' }, (line) => /grpc:(\/\/\S+)/.exec(line)?.[1]?.replace(/^/, 'http:'))
+}
+
+async function startMain(
+  more: Readonly<Record<string, string>>,
+  urlIn: (line: string) => string | undefined,
+): Promise<BenchServer> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
   const rules = join(folder, 'sluice.yaml')
   writeFileSync(rules, GENEROUS)
   const main = fileURLToPath(new URL('../../apps/service/src/main.ts', import.meta.url))
   const settings = { PORT: '0', SLUICE_DATA_DIR: folder, SLUICE_LOG_LEVEL: 'error', SLUICE_DRAIN_MS: '0' }
-  const environment = {
-    ...process.env,
-    ...settings,
-    ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
-    ...(respPort !== undefined && { SLUICE_RESP_PORT: String(respPort) }),
-  }
+  const environment = { ...process.env, ...settings, ...more }
   const report = new URL('./heap-report.ts', import.meta.url).href
   const flags = ['--conditions=source', '--expose-gc', '--import', report]
   const child = spawn(process.execPath, [...flags, main, '--config', rules], { env: environment })
-  const server = await serverOf(child, (line) => /http:\/\/\S+\/internal\/ratelimit\/check/.exec(line)?.[0])
+  const server = await serverOf(child, urlIn)
   return {
     ...server,
     async stop() {

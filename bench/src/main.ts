@@ -1,4 +1,5 @@
 import type { Bench, BenchReport, BenchResult } from './bench.ts'
+import { grpc } from './grpc.ts'
 import { httpCheck } from './http-check.ts'
 import { latency } from './latency.ts'
 import { memoryBytes } from './memory-bytes.ts'
@@ -25,6 +26,7 @@ const BENCHES: readonly Bench[] = [
   rulesScale,
   overridesLoad,
   httpCheck,
+  grpc,
   overload,
   resp,
   middleware,

@@ -11,6 +11,7 @@ import type { ReconnectingConfigStore } from './config/reconnecting-config-store
 import type { DecisionEngine } from './engine/engine.ts'
 import { openEngine } from './engine/engine.ts'
 import { connectionLimitOf } from './listeners/connection-limit.ts'
+import { GrpcListener } from './listeners/grpc/grpc-listener.ts'
 import type { HttpListenerParts } from './listeners/http/listener.ts'
 import { httpListener } from './listeners/http/listener.ts'
 import { RequestObserver } from './listeners/http/request-observer.ts'
@@ -120,7 +121,17 @@ export function createNode(parts: NodeParts): ServiceNode {
       metrics,
       monotonicMs,
     })
-  const listeners = new ListenerSet(resp === undefined ? [http] : [http, resp], settings)
+  const grpc =
+    settings.grpc &&
+    new GrpcListener({
+      ...common,
+      readiness,
+      settings: settings.grpc,
+      port: parts.ports.grpc ?? 0,
+      metrics,
+      monotonicMs,
+    })
+  const listeners = new ListenerSet([http, resp, grpc].filter((listener) => listener !== undefined), settings)
   readiness.add(listeners.checks)
   threads.handle('readiness.reasons', async () => {
     await limits.connected(STORE_WAIT_MS)

@@ -35,6 +35,8 @@ export interface RunningNode {
   readonly port: number
   /** Port of the Redis protocol; 0 if it is off. */
   readonly respPort: number
+  /** Port of the gRPC listener; 0 if it is off. */
+  readonly grpcPort: number
   readonly origin: string
   /** Lines of the log, oldest first. */
   readonly log: readonly LogLine[]
@@ -131,6 +133,7 @@ async function startNode(
     settings: complete,
     port,
     respPort: service.ports.resp ?? 0,
+    grpcPort: service.ports.grpc ?? 0,
     origin,
     log,
     get errors() {

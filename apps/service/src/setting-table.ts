@@ -13,6 +13,11 @@ export interface SettingValues {
   readonly respTlsCert: string
   readonly respTlsKey: string
   readonly respTlsClientCa: string
+  readonly grpcPort: number | 'off'
+  readonly grpcDeadlineMs: number
+  readonly grpcTlsCert: string
+  readonly grpcTlsKey: string
+  readonly grpcTlsClientCa: string
   readonly dataDir: string
   readonly config: string
   /** One or more, with commas between. */
@@ -115,7 +120,7 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'all-listeners',
     variable: 'SLUICE_ALL_LISTENERS',
     argument: '',
-    help: 'Start every listener on its usual port: Redis protocol 6380. With --port 0, on any free port. Default: HTTP only.',
+    help: 'Start every listener on its usual port: gRPC 8081, Redis protocol 6380. With --port 0, any free port. Default: HTTP only.',
     schema: { type: 'boolean', title: 'true or false' },
   },
   respPort: {
@@ -145,6 +150,44 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
   respTlsClientCa: {
     flag: 'resp-tls-client-ca',
     variable: 'SLUICE_RESP_TLS_CLIENT_CA',
+    argument: '<file>',
+    help: 'Issuers of client certificates, PEM: every client needs one, and no API key. Default: no client certificates.',
+    schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
+  },
+  grpcPort: {
+    flag: 'grpc-port',
+    variable: 'SLUICE_GRPC_PORT',
+    argument: '<number>',
+    help: 'Port of the gRPC listener for Envoy; 0 for any free port. Default: off.',
+    schema: {
+      anyOf: [{ type: 'integer', minimum: 0, maximum: HIGHEST_PORT }, { const: 'off' }],
+      title: `a port from 0 to ${HIGHEST_PORT}, or off`,
+    },
+  },
+  grpcDeadlineMs: {
+    flag: 'grpc-deadline-ms',
+    variable: 'SLUICE_GRPC_DEADLINE_MS',
+    argument: '<ms>',
+    help: 'How long a gRPC call waits for Redis before --failure-mode decides; Envoy gives up after 20. Default: 15.',
+    schema: { type: 'integer', minimum: 1, maximum: 60_000 },
+  },
+  grpcTlsCert: {
+    flag: 'grpc-tls-cert',
+    variable: 'SLUICE_GRPC_TLS_CERT',
+    argument: '<file>',
+    help: 'Certificate of the gRPC listener, PEM, with its chain. Default: plain text.',
+    schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
+  },
+  grpcTlsKey: {
+    flag: 'grpc-tls-key',
+    variable: 'SLUICE_GRPC_TLS_KEY',
+    argument: '<file>',
+    help: 'Private key of that certificate, PEM.',
+    schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
+  },
+  grpcTlsClientCa: {
+    flag: 'grpc-tls-client-ca',
+    variable: 'SLUICE_GRPC_TLS_CLIENT_CA',
     argument: '<file>',
     help: 'Issuers of client certificates, PEM: every client needs one, and no API key. Default: no client certificates.',
     schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },

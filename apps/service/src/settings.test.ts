@@ -29,6 +29,7 @@ describe('settings', () => {
       host: '127.0.0.1',
       port: 8080,
       resp: undefined,
+      grpc: undefined,
       dataDir: '.sluice',
       rulesFile: undefined,
       fileSettings: {},
@@ -83,6 +84,11 @@ describe('settings', () => {
         SLUICE_THREADS: 'auto',
         SLUICE_MAX_KEYS: '1000',
         SLUICE_STATE_SIZE: '128',
+        SLUICE_GRPC_PORT: '8081',
+        SLUICE_GRPC_DEADLINE_MS: '9',
+        SLUICE_GRPC_TLS_CERT: 'g.pem',
+        SLUICE_GRPC_TLS_KEY: 'g.key',
+        SLUICE_GRPC_TLS_CLIENT_CA: 'g-ca.pem',
         SLUICE_MAX_IN_FLIGHT: '20',
         SLUICE_TRUSTED_PROXIES: '10.0.0.0/8,fd00::/8',
         SLUICE_FORWARD_AUTH_IDENTITY: 'user=X-User,tenant=X-Tenant',
@@ -107,6 +113,7 @@ describe('settings', () => {
       host: '::1',
       port: 0,
       resp: { port: 6380, tls: { cert: 'cert.pem', key: 'key.pem', clientCa: 'ca.pem' } },
+      grpc: { port: 8081, tls: { cert: 'g.pem', key: 'g.key', clientCa: 'g-ca.pem' }, deadlineMs: 9 },
       dataDir: '/var/lib/sluice',
       rulesFile: undefined,
       fileSettings: {},
@@ -192,6 +199,10 @@ describe('listeners', () => {
     expect(fromFlags('--all-listeners', '--port', '0').resp?.port).toBe(0)
     expect(fromFlags('--all-listeners', '--resp-port', '7000').resp?.port).toBe(7000)
     expect(fromFlags('--all-listeners', '--resp-port', 'off').resp).toBeUndefined()
+    expect(fromFlags('--grpc-port', '7001').grpc).toEqual({ port: 7001, tls: undefined, deadlineMs: 15 })
+    expect(fromFlags('--all-listeners').grpc?.port).toBe(8081)
+    expect(fromFlags('--all-listeners', '--port', '0').grpc?.port).toBe(0)
+    expect(fromFlags('--all-listeners', '--grpc-port', 'off').grpc).toBeUndefined()
   })
 
   it.each([
@@ -199,6 +210,10 @@ describe('listeners', () => {
     [['--resp-tls-cert', 'a'], '--resp-port as well'],
     [['--resp-port', '1', '--resp-tls-cert', 'a'], 'both or neither'],
     [['--resp-port', '1', '--resp-tls-client-ca', 'a'], 'both with --resp-tls-client-ca'],
+    [['--grpc-port', '65536'], 'a port from 0 to 65535, or off'],
+    [['--grpc-deadline-ms', '0'], 'from 1 to 60000'],
+    [['--grpc-tls-key', 'a'], '--grpc-port as well'],
+    [['--grpc-port', '1', '--grpc-tls-client-ca', 'a'], 'both with --grpc-tls-client-ca'],
   ])('reject %s', (args, expected) => {
     expect(() => fromFlags(...args)).toThrow(expected)
   })

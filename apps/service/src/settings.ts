@@ -19,6 +19,8 @@ export interface Settings {
   readonly port: number
   /** The Redis protocol listener; undefined: off. */
   readonly resp: ListenerSettings | undefined
+  /** The gRPC listener; undefined: off. */
+  readonly grpc: GrpcSettings | undefined
   readonly dataDir: string
   /** Undefined if rules come from a database. */
   readonly rulesFile: string | undefined
@@ -68,6 +70,12 @@ export interface ListenerSettings {
   readonly port: number
   /** Undefined: plain text. */
   readonly tls: TlsSettings | undefined
+}
+
+/** The settings of the gRPC listener. */
+export interface GrpcSettings extends ListenerSettings {
+  /** How long a call waits for the store, in milliseconds. */
+  readonly deadlineMs: number
 }
 
 /** Paths of PEM files. */
@@ -131,7 +139,10 @@ export function readSettings(sources: SettingSources = {}): Settings {
   const file = outer.config === undefined ? undefined : settingsOfFile(outer.config, readFile, problems)
   const given: GivenSettings = { ...file?.settings, ...outer }
   // Combinations are only checked if every setting is valid.
-  if (problems.length === 0) problems.push(...redisProblems(given), ...networkProblems(given), ...tlsProblems(given))
+  if (problems.length === 0) {
+    problems.push(...redisProblems(given), ...networkProblems(given))
+    problems.push(...tlsProblems('resp', given), ...tlsProblems('grpc', given))
+  }
   if (problems.length > 0) throw invalidSettings(problems)
   return { ...completed(given, { cores, hasRules: file?.hasRules === true }), fileSettings: file?.settings ?? {} }
 }
@@ -169,7 +180,8 @@ function completed(
   return {
     host,
     port: given.port ?? 8080,
-    resp: respOf(given),
+    resp: listenerOf('resp', given),
+    grpc: grpcOf(given),
     dataDir: given.dataDir ?? '.sluice',
     rulesFile: hasRules ? given.config : undefined,
     redis: redisOf(given),
@@ -199,7 +211,7 @@ function completed(
   }
 }
 
-const RESP_PORT = 6380
+const USUAL_PORTS = { resp: 6380, grpc: 8081 } as const
 
 /** Settings that need a Redis URL. The failure mode does not: counters in memory are always available. */
 const OF_REDIS = ['redisCluster', 'redisSentinel', 'redisPrefix', 'leases', 'storeDeadlineMs'] as const
@@ -215,25 +227,34 @@ function redisProblems(given: GivenSettings): readonly SettingProblem[] {
   return isBoth ? [{ received: 'both --redis-cluster and --redis-sentinel', expected: 'one of them' }] : []
 }
 
-/** The Redis protocol listener: on if its port is set, or with `--all-listeners`. */
-function respOf(given: GivenSettings): ListenerSettings | undefined {
-  const usual = given.port === 0 ? 0 : RESP_PORT
-  const port = given.respPort ?? (given.allListeners === true ? usual : 'off')
+/** A listener that can be turned off. */
+type OptionalListener = keyof typeof USUAL_PORTS
+
+/** The settings of a listener: on if its port is set, or with `--all-listeners`. */
+function listenerOf(name: OptionalListener, given: GivenSettings): ListenerSettings | undefined {
+  const usual = given.port === 0 ? 0 : USUAL_PORTS[name]
+  const port = given[`${name}Port`] ?? (given.allListeners === true ? usual : 'off')
   if (port === 'off') return undefined
-  const { respTlsCert: cert, respTlsKey: key, respTlsClientCa: clientCa } = given
+  const cert = given[`${name}TlsCert`]
+  const key = given[`${name}TlsKey`]
+  const clientCa = given[`${name}TlsClientCa`]
   return { port, tls: cert === undefined || key === undefined ? undefined : { cert, key, clientCa } }
 }
 
-function tlsProblems(given: GivenSettings): readonly SettingProblem[] {
-  const { respTlsCert, respTlsKey, respTlsClientCa } = given
-  const flags = ['respTlsCert', 'respTlsKey', 'respTlsClientCa'] as const
-  const said = flags.filter((name) => given[name] !== undefined).map((name) => `--${SETTING_TABLE[name].flag}`)
+function grpcOf(given: GivenSettings): GrpcSettings | undefined {
+  const listener = listenerOf('grpc', given)
+  return listener && { ...listener, deadlineMs: given.grpcDeadlineMs ?? 15 }
+}
+
+function tlsProblems(name: OptionalListener, given: GivenSettings): readonly SettingProblem[] {
+  const flags = [`${name}TlsCert`, `${name}TlsKey`, `${name}TlsClientCa`] as const
+  const said = flags.filter((flag) => given[flag] !== undefined).map((flag) => `--${SETTING_TABLE[flag].flag}`)
   if (said.length === 0) return []
-  if (respOf(given) === undefined)
-    return [{ received: `${said.join(', ')} without --resp-port`, expected: '--resp-port as well' }]
-  if (respTlsCert !== undefined && respTlsKey !== undefined) return []
-  const of = respTlsClientCa === undefined ? 'both or neither' : 'both with --resp-tls-client-ca'
-  return [{ received: `only ${said.join(', ')}`, expected: `--resp-tls-cert and --resp-tls-key: ${of}` }]
+  if (listenerOf(name, given) === undefined)
+    return [{ received: `${said.join(', ')} without --${name}-port`, expected: `--${name}-port as well` }]
+  if (given[`${name}TlsCert`] !== undefined && given[`${name}TlsKey`] !== undefined) return []
+  const of = given[`${name}TlsClientCa`] === undefined ? 'both or neither' : `both with --${name}-tls-client-ca`
+  return [{ received: `only ${said.join(', ')}`, expected: `--${name}-tls-cert and --${name}-tls-key: ${of}` }]
 }
 
 function deniedTargetsOf({ webhookDenyList = DEFAULT_DENIED_TARGETS }: GivenSettings): readonly string[] {

@@ -39,6 +39,7 @@ export function startupMessage({ settings, ports, rules, reasons }: StartupFacts
     `  OpenAPI     ${origin}/openapi.json`,
     `  metrics     ${origin}/metrics`,
     `  health      ${origin}/livez and ${origin}/readyz`,
+    ...grpcLine(settings, ports),
     ...respLine(settings, ports),
     `  counters    ${countersOf(settings)}`,
     `  rules       ${rulesOf(settings, rules)}`,
@@ -48,6 +49,12 @@ export function startupMessage({ settings, ports, rules, reasons }: StartupFacts
     `  curl -i ${origin}${CHECK_PATH} -H 'Content-Type: application/json'${keyHeader} -d '${TRY_BODY}'`,
   ]
   return lines.join('\n')
+}
+
+function grpcLine(settings: Settings, { grpc }: ListenerPorts): readonly string[] {
+  if (settings.grpc === undefined || grpc === undefined) return []
+  const scheme = settings.grpc.tls === undefined ? 'grpc' : 'grpcs'
+  return [`  Envoy       ${scheme}://${hostInUrl(settings.host)}:${grpc} (${accessText('grpc', settings)})`]
 }
 
 function respLine(settings: Settings, { resp }: ListenerPorts): readonly string[] {

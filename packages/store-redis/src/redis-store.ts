@@ -118,6 +118,7 @@ const OPTIONS: Readonly<Record<keyof RedisStoreOptions, true>> = {
   onWarning: true,
   clock: true,
   deadlineMs: true,
+  urgentDeadlineMs: true,
   failureMode: true,
   maxLocalKeys: true,
   breaker: true,

@@ -38,7 +38,7 @@ const MOST_THREADS = 256
 export function openCounterStore(settings: Settings, parts: CounterStoreParts): CounterStore {
   const { redis, maxKeys } = settings
   const { clock, shared } = parts
-  if (redis !== undefined) return redisCounters(redis, maxKeys, parts)
+  if (redis !== undefined) return redisCounters(settings, redis, parts)
   return localCounters(
     shared === undefined ? memoryStore({ maxKeys, clock }) : attachSharedMemoryStore(shared, { clock }),
   )
@@ -58,8 +58,8 @@ function localCounters(store: Store<'sync'>): CounterStore {
 }
 
 function redisCounters(
+  { maxKeys: maxLocalKeys, grpc }: Settings,
   settings: RedisSettings,
-  maxLocalKeys: number,
   { observe, observeLeases, onWarning, initialNodes, onNodesChange }: CounterStoreParts,
 ): CounterStore {
   const { urls, isCluster, sentinel, prefix, leases, failureMode, deadlineMs } = settings
@@ -68,6 +68,7 @@ function redisCounters(
     leases: leases && { observe: observeLeases },
     failureMode,
     deadlineMs,
+    urgentDeadlineMs: Math.min(deadlineMs, grpc?.deadlineMs ?? deadlineMs),
     maxLocalKeys,
     initialNodes,
     onNodesChange,

@@ -7,7 +7,7 @@ import type { Settings } from '../settings.ts'
 import { hostInUrl } from '../settings.ts'
 
 /** The name of a listener: its label in metrics and its name in `/readyz`. */
-export type ListenerName = 'http' | 'resp'
+export type ListenerName = 'http' | 'resp' | 'grpc'
 
 /**
  * A protocol that clients speak to one thread. A listener only translates: operations decide. It runs once: new,
@@ -31,24 +31,25 @@ export interface Listener {
 export type ListenerPorts = Readonly<Partial<Record<ListenerName, number>>>
 
 /** Ports of the listeners that the settings turn on. */
-export function listenerPorts({ port, resp }: Pick<Settings, 'port' | 'resp'>): ListenerPorts {
-  return { http: port, ...(resp && { resp: resp.port }) }
+export function listenerPorts({ port, resp, grpc }: Pick<Settings, 'port' | 'resp' | 'grpc'>): ListenerPorts {
+  return { http: port, ...(resp && { resp: resp.port }), ...(grpc && { grpc: grpc.port }) }
 }
 
 /** The variable of the setting that chooses the port of each listener. */
 export const PORT_VARIABLES: Readonly<Record<ListenerName, string>> = {
   http: SETTING_TABLE.port.variable,
   resp: SETTING_TABLE.respPort.variable,
+  grpc: SETTING_TABLE.grpcPort.variable,
 }
 
 /** What a client of a listener needs. */
 export type ListenerAccess = 'none' | 'key' | 'certificate'
 
 /** What clients of a listener need, by the settings. A client certificate stands for a key. */
-export function listenerAccess(name: ListenerName, { checkKey, resp }: Settings): ListenerAccess {
-  const tls = name === 'resp' ? resp?.tls : undefined
+export function listenerAccess(name: ListenerName, settings: Settings): ListenerAccess {
+  const tls = name === 'http' ? undefined : settings[name]?.tls
   if (tls?.clientCa !== undefined) return 'certificate'
-  return checkKey ? 'key' : 'none'
+  return settings.checkKey ? 'key' : 'none'
 }
 
 const ACCESS_TEXTS: Readonly<Record<ListenerAccess, string>> = {
@@ -137,7 +138,7 @@ export function listenError(cause: NodeJS.ErrnoException, { host, port, variable
 }
 
 /** Rejects with {@link listenError} if one of the ports cannot be listened on. They are free again when it resolves. */
-export async function assertPortsFree(settings: Pick<Settings, 'host' | 'port' | 'resp'>): Promise<void> {
+export async function assertPortsFree(settings: Pick<Settings, 'host' | 'port' | 'resp' | 'grpc'>): Promise<void> {
   for (const [name, port] of Object.entries(listenerPorts(settings))) {
     const probe = createServer()
     const variable = PORT_VARIABLES[name as ListenerName]

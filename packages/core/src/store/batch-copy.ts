@@ -17,6 +17,7 @@ export function copyBatch(batch: Batch): Batch {
     holder: batch.holder,
     holdMicros: batch.holdMicros,
     leaseMicros: batch.leaseMicros,
+    isUrgent: batch.isUrgent,
     allowed: false,
     now: 0.5,
     failure: undefined,

@@ -41,6 +41,7 @@ export function createBatch(items: readonly Item[]): Batch {
     holder: 0,
     holdMicros: 0,
     leaseMicros: 0,
+    isUrgent: false,
     allowed: false,
     now: 0.5,
     failure: undefined,

@@ -44,6 +44,8 @@ export interface Batch {
    * all of them are charged as of that instant. Stores that cannot do it answer `SLUICE_UNSUPPORTED`.
    */
   leaseMicros: number
+  /** Whether the caller waits for less than others do: stores with an `urgentDeadlineMs` answer by then. */
+  isUrgent: boolean
   /** Answer: every item was allowed (and, when `charge`, charged). */
   allowed: boolean
   /** Answer: the store's time, microseconds since 1970. */

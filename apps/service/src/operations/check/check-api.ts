@@ -3,7 +3,7 @@ import { Reservations } from '../../reservations/reservations.ts'
 import type { ServiceContext } from '../../service-context.ts'
 import type { Settings } from '../../settings.ts'
 import type { OperationHandlers } from '../handler.ts'
-import { DecisionAnswers, decisionHandlers, onceRulesAreKnown, requestsFrom } from './check.ts'
+import { decisionAnswers, decisionHandlers, onceRulesAreKnown, requestsFrom } from './check.ts'
 import { envoyHandlers } from './envoy.ts'
 import { idHandlers } from './ids.ts'
 import { reportHandlers } from './reports.ts'
@@ -37,16 +37,9 @@ export type CheckOperation =
  * that waits. While no rules are known, nothing is decided: every operation but `ids` answers 503.
  */
 export function checkHandlers(context: CheckContext): OperationHandlers<CheckOperation> {
-  const { clock, nextId, random, settings } = context
-  const answers = new DecisionAnswers({
-    clock,
-    nextId,
-    random,
-    profile: settings.headers,
-    retryJitter: settings.retryJitter,
-  })
+  const answers = decisionAnswers(context)
   const reservations = new Reservations(context)
-  const parts = { ...context, answers, reservations, requestOf: requestsFrom(settings.region) }
+  const parts = { ...context, answers, reservations, requestOf: requestsFrom(context.settings.region) }
   return {
     ...onceRulesAreKnown(context.follower, {
       ...decisionHandlers(parts),

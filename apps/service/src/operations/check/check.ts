@@ -5,6 +5,8 @@ import type { Clock } from '@sluice/core'
 import type { PolicyDecision, PolicyEngine, PolicyRequest } from '@sluice/core/policy'
 import type { Random } from '@sluice/runtime'
 import { isRuntimeError } from '@sluice/runtime'
+import type { ServiceContext } from '../../service-context.ts'
+import type { Settings } from '../../settings.ts'
 import type { Answer, AnyHandler, OperationHandlers } from '../handler.ts'
 import { jsonAnswer, thenMaybe } from '../handler.ts'
 import { problemAnswer } from '../problems.ts'
@@ -103,12 +105,17 @@ export class DecisionAnswers {
   /** The answer whose body is `json`, which tells of a decision in a form of its own, and a line end. */
   tellIn(json: string, decision: DecisionLike): Answer {
     const body = `${json}\n`
-    const jitter = decision.allowed || this.#retryJitter === 0 ? 0 : this.#retryJitter * this.#random()
-    const options = { profile: this.#profile, jitter }
-    const headers = rateLimitHeaders(decision, this.#clock.nowMicros() / MICROS_PER_MS, options)
+    const headers = this.headersOf(decision)
     headers['Content-Type'] = 'application/json'
     headers['Content-Length'] = String(Buffer.byteLength(body))
     return { status: decision.allowed ? 200 : 429, headers, body }
+  }
+
+  /** The rate limit headers of a decision. */
+  headersOf(decision: DecisionLike): Record<string, string> {
+    const jitter = decision.allowed || this.#retryJitter === 0 ? 0 : this.#retryJitter * this.#random()
+    const options = { profile: this.#profile, jitter }
+    return rateLimitHeaders(decision, this.#clock.nowMicros() / MICROS_PER_MS, options)
   }
 
   /** The answer to a batch: 200 whatever the decisions are. It has no rate limit headers: there is one limit for each decision. */
@@ -129,6 +136,18 @@ export class DecisionAnswers {
       throw error
     }
   }
+}
+
+/** Answers by the settings. */
+export function decisionAnswers({
+  clock,
+  nextId,
+  random,
+  settings,
+}: Pick<ServiceContext, 'clock' | 'nextId' | 'random'> & {
+  readonly settings: Pick<Settings, 'headers' | 'retryJitter'>
+}): DecisionAnswers {
+  return new DecisionAnswers({ clock, nextId, random, profile: settings.headers, retryJitter: settings.retryJitter })
 }
 
 /** {@link policyRequestOf} for the requests of a node. */

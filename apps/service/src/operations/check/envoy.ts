@@ -1,5 +1,6 @@
 import type { DecisionLike, ValidEnvoyRequest } from '@sluice/contract'
 import { envoyAnswer } from '@sluice/contract'
+import { MICROS_PER_SECOND } from '@sluice/core/internal'
 import type { DescriptorDecision, DescriptorStatus } from '@sluice/core/policy'
 import type { ServiceContext } from '../../service-context.ts'
 import type { Answer, OperationHandlers } from '../handler.ts'
@@ -22,11 +23,10 @@ export function envoyHandlers({ engine, clock, answers }: EnvoyParts): Operation
   }
 }
 
-const MICROS_PER_SECOND = 1_000_000
 const MS_PER_SECOND = 1000
 
 /** The limit that headers describe: the denial with the longest wait, else the limit with the least left. */
-function toldBy(decision: DescriptorDecision, request: ValidEnvoyRequest, nowSeconds: number): DecisionLike {
+export function toldBy(decision: DescriptorDecision, request: ValidEnvoyRequest, nowSeconds: number): DecisionLike {
   const allowed = decision.code === 'ok'
   const status = allowed ? decision.least : longestDenial(decision)
   if (status?.limit === undefined) return { ...UNLIMITED, allowed }

@@ -24,6 +24,8 @@ export interface DescriptorOptions {
    * less left is used up, and says that it is over.
    */
   readonly charge?: DescriptorCharge
+  /** Whether the store answers by its `urgentDeadlineMs`. Default: false. */
+  readonly isUrgent?: boolean
 }
 
 /**
@@ -48,7 +50,7 @@ export function decideDescriptors<M extends Mode>(
 ): Answer<M, DescriptorDecision> {
   checkDescriptorRequest(request)
   const { store, tree } = source
-  const plan = new DescriptorPlan(tree, request, chargeOf(options))
+  const plan = new DescriptorPlan(tree, request, { charge: chargeOf(options), isUrgent: options?.isUrgent ?? false })
   if (plan.questions.length === 0) return deliver(store, plan.decision())
   if (store.mode === 'sync') return decideNow(store as Store<'sync'>, plan) as Answer<M, DescriptorDecision>
   return decideLater(store as Store<'async'>, plan) as Answer<M, DescriptorDecision>
@@ -56,7 +58,7 @@ export function decideDescriptors<M extends Mode>(
 
 const TAKER: OptionTaker = {
   name: 'PolicyEngine.decideDescriptors',
-  options: ['charge'],
+  options: ['charge', 'isUrgent'],
   example: "{ charge: 'always' }",
 }
 

@@ -82,16 +82,23 @@ export interface DescriptorRefund {
 /** How the units of a request are taken. */
 export type DescriptorCharge = 'allowed' | 'always'
 
+interface DescriptorPlanOptions {
+  readonly charge: DescriptorCharge
+  readonly isUrgent: boolean
+}
+
 /** The batches that a request needs, and how to read their decisions. */
 export class DescriptorPlan {
   readonly questions: DescriptorBatch[] = []
   readonly #asked: AskedDescriptor[] = []
   readonly #charge: DescriptorCharge
+  readonly #isUrgent: boolean
   #isDenied = false
   #isDeniedForQuotas = false
 
-  constructor(tree: DescriptorTree, request: DescriptorRequest, charge: DescriptorCharge) {
+  constructor(tree: DescriptorTree, request: DescriptorRequest, { charge, isUrgent }: DescriptorPlanOptions) {
     this.#charge = charge
+    this.#isUrgent = isUrgent
     const { descriptors, domain } = request
     const units = Math.max(1, request.hitsAddend ?? 1)
     for (let index = 0; index < descriptors.length; index++) {
@@ -177,6 +184,7 @@ export class DescriptorPlan {
       }
     }
     const question = new DescriptorBatch({ isTogether, isShadow, partial: this.#charge === 'always' })
+    question.batch.isUrgent = this.#isUrgent
     this.questions.push(question)
     asked.askIn(question)
   }

@@ -14,6 +14,8 @@ import type { BreakerOptions } from './breaker.ts'
 export interface FallbackStoreOptions {
   /** How long a call waits for the store, 1 to 60,000. Default: 50. */
   readonly deadlineMs?: number
+  /** How long an urgent batch waits for the store, 1 to 60,000. Default: `deadlineMs`. */
+  readonly urgentDeadlineMs?: number
   /** What to answer without the store, for rules that do not say. Default: `open`. */
   readonly failureMode?: FailureMode
   /** Live nodes, this one included, for `local`. Default: 1, also for an answer below 1. */
@@ -36,6 +38,7 @@ const TAKER: OptionTaker = {
   name: 'the fallback store',
   options: [
     'deadlineMs',
+    'urgentDeadlineMs',
     'failureMode',
     'nodes',
     'maxLocalKeys',
@@ -66,8 +69,11 @@ export function withDefaults(options: FallbackStoreOptions): Omit<Required<Fallb
   const { breaker = {}, failureMode = 'open', nodes = () => 1 } = options
   const { clock = systemClock, random = systemRandom, timers = systemTimers } = options
   checkOptionNames(breaker, BREAKER_TAKER)
+  const deadlineMs = checkWhole('deadlineMs', options.deadlineMs ?? 50, { of: TAKER.name, most: 60_000 })
+  const { urgentDeadlineMs = deadlineMs } = options
   return {
-    deadlineMs: checkWhole('deadlineMs', options.deadlineMs ?? 50, { of: TAKER.name, most: 60_000 }),
+    deadlineMs,
+    urgentDeadlineMs: checkWhole('urgentDeadlineMs', urgentDeadlineMs, { of: TAKER.name, most: 60_000 }),
     failureMode: checkMode(failureMode),
     nodes,
     maxLocalKeys: checkWhole('maxLocalKeys', options.maxLocalKeys ?? 100_000, {

@@ -1,15 +1,15 @@
 import { isSluiceError, SluiceError } from '../../errors.ts'
 import type { Limit } from '../../rule/limit.ts'
 import type { FailureMode } from '../../rule/rule.ts'
-import { copyBatch } from '../batch-copy.ts'
 import { CallbackStore, callbackStore, type PendingBatch } from '../callback-store.ts'
 import { receiptOf } from '../receipt.ts'
 import type { Batch, BlockTerm, Receipt, Settlement, Store } from '../store.ts'
 import { failureOf, isPartialFailure, type StoreFailure, storeErrorOf } from '../store-error.ts'
 import { type BreakerState, type StoreObserver, tell } from '../store-event.ts'
 import { Breaker, NOT_ADMITTED } from './breaker.ts'
-import { DeadlineQueue, type WaitingCall } from './deadline-queue.ts'
+import { DeadlineQueue } from './deadline-queue.ts'
 import { checkFallbackOptionNames, type FallbackStoreOptions, withDefaults } from './fallback-options.ts'
+import { type CallGuard, DecideCall, type GuardedCall, PromiseCall } from './guarded-call.ts'
 import { LocalDecisions } from './local-decisions.ts'
 
 /** What a fallback store has done so far. */
@@ -59,30 +59,12 @@ export function startingFallbackStore(
   return new FallbackStore(store, options, start)
 }
 
-/**
- * A call to the store beneath, made once. It ends once: it is answered, or `fallBack` or `reject` is called. What the
- * queue and the store note about a call is part of it: there are very many calls.
- */
-interface GuardedCall extends WaitingCall {
-  hasEnded: boolean
-  /** Of the breaker. {@link NOT_ADMITTED} while the call is not made. */
-  ticket: number
-  /** Whether the store beneath may have changed something. */
-  readonly isSent: boolean
-  start(): void
-  /** The deadline has passed, or the store is closed. */
-  abandon(): void
-  /** There is no usable answer. `error` is the store's, if it gave one. */
-  fallBack(failure: StoreFailure, error: unknown): void
-  /** The caller made a mistake, or closed the store. */
-  reject(error: unknown): void
-}
-
 /** A store that always answers in time. */
-export class FallbackStore extends CallbackStore {
+export class FallbackStore extends CallbackStore implements CallGuard {
   readonly #store: CallbackStore
   readonly #breaker: Breaker
   readonly #queue: DeadlineQueue
+  readonly #urgentQueue: DeadlineQueue
   readonly #local: LocalDecisions
   readonly #observe: StoreObserver | undefined
   readonly #failureMode: FailureMode
@@ -104,7 +86,7 @@ export class FallbackStore extends CallbackStore {
   constructor(store: Store<'async'>, options: FallbackStoreOptions, start?: FallbackStart) {
     super()
     const { observe } = options
-    const { deadlineMs, monotonicMs, random, timers, breaker, ...rest } = withDefaults(options)
+    const { deadlineMs, urgentDeadlineMs, monotonicMs, random, timers, breaker, ...rest } = withDefaults(options)
     this.#store = callbackStore(store)
     this.#observe = observe
     this.#failureMode = rest.failureMode
@@ -114,6 +96,7 @@ export class FallbackStore extends CallbackStore {
     this.#untilStarted = start?.untilStarted
     this.#held = start?.untilStarted === undefined ? undefined : []
     this.#queue = new DeadlineQueue({ deadlineMs, timers, monotonicMs })
+    this.#urgentQueue = new DeadlineQueue({ deadlineMs: urgentDeadlineMs, timers, monotonicMs })
     this.#local = new LocalDecisions({ ...rest, random })
     this.#breaker = new Breaker({
       ...breaker,
@@ -132,7 +115,7 @@ export class FallbackStore extends CallbackStore {
     return {
       asked: this.#asked,
       failed: this.#failed,
-      pending: this.#queue.size + (this.#held?.length ?? 0),
+      pending: this.#pendingCalls + (this.#held?.filter(({ isQueued }) => !isQueued).length ?? 0),
       fellBack: { ...this.#fellBack },
       lateAnswers: this.#lateAnswers,
       givenBack: this.#givenBack,
@@ -142,7 +125,8 @@ export class FallbackStore extends CallbackStore {
   submit(pending: PendingBatch): void {
     // It has a deadline of its own, so it does not look whether the caller still waits.
     pending.isSent = true
-    if (this.#closing === undefined) this.#send(new DecideCall(this, this.#store, pending))
+    const queue = pending.batch.isUrgent ? this.#urgentQueue : this.#queue
+    if (this.#closing === undefined) this.#send(new DecideCall(this, this.#store, { caller: pending, queue }))
     else pending.fail(closedError())
   }
 
@@ -162,7 +146,7 @@ export class FallbackStore extends CallbackStore {
         resolve(settlement)
       }
       const start = (): Promise<Settlement> => this.#store.settle(receipt, actuals)
-      this.#send(new PromiseCall(this, { start, resolve: settled, reject }))
+      this.#send(new PromiseCall(this, this.#queue, { start, resolve: settled, reject }))
     })
   }
 
@@ -187,14 +171,16 @@ export class FallbackStore extends CallbackStore {
 
   async #close(): Promise<void> {
     const error = closedError()
-    for (const call of this.#held ?? []) call.reject(error)
+    for (const call of this.#held ?? []) if (!call.isQueued) call.reject(error)
     this.#held = undefined
-    this.#queue.close()
-    for (let waiting = this.#queue.shift(); waiting !== undefined; waiting = this.#queue.shift()) {
-      const call = waiting as GuardedCall
-      call.hasEnded = true
-      call.abandon()
-      call.reject(error)
+    for (const queue of [this.#queue, this.#urgentQueue]) {
+      queue.close()
+      for (let waiting = queue.shift(); waiting !== undefined; waiting = queue.shift()) {
+        const call = waiting as GuardedCall
+        call.hasEnded = true
+        call.abandon()
+        call.reject(error)
+      }
     }
     try {
       await this.#store.close()
@@ -209,14 +195,14 @@ export class FallbackStore extends CallbackStore {
   #both(start: () => Promise<void>, changeHere: () => void): Promise<void> {
     if (this.#closing !== undefined) return Promise.reject(closedError())
     return new Promise((resolve, reject) => {
-      this.#send(new PromiseCall(this, { start, resolve, reject }))
+      this.#send(new PromiseCall(this, this.#queue, { start, resolve, reject }))
       changeHere()
     })
   }
 
   /** Makes a call, or ends it at once. Never throws. */
   #send(call: GuardedCall): void {
-    if ((this.#held?.length ?? this.#queue.size) >= this.#maxPending) {
+    if ((this.#held?.length ?? this.#pendingCalls) >= this.#maxPending) {
       this.#fallBack(call, { cause: 'deadline', charged: 'no' }, undefined)
       return
     }
@@ -224,14 +210,21 @@ export class FallbackStore extends CallbackStore {
       this.#hold(call, this.#held)
       return
     }
+    this.#make(call)
+  }
+
+  /** Makes a call, unless the breaker is open. */
+  #make(call: GuardedCall): void {
     const nowMs = this.#monotonicMs()
     call.ticket = this.#breaker.admit(nowMs)
     if (call.ticket === NOT_ADMITTED) {
+      if (call.isQueued) call.queue.remove(call)
+      call.hasEnded = true
       this.#fallBack(call, { cause: 'breaker', charged: 'no' }, undefined)
       return
     }
     this.#asked++
-    this.#queue.add(call, nowMs)
+    if (!call.isQueued) this.#enqueue(call, nowMs)
     try {
       call.start()
     } catch (error) {
@@ -240,22 +233,31 @@ export class FallbackStore extends CallbackStore {
     }
   }
 
-  /** Keeps a call until the store has started. Its deadline begins then. */
+  #enqueue(call: GuardedCall, nowMs: number): void {
+    call.isQueued = true
+    call.queue.add(call, nowMs)
+  }
+
+  get #pendingCalls(): number {
+    return this.#queue.size + this.#urgentQueue.size
+  }
+
+  /** Keeps a call until the store has started. Its deadline begins then, that of an urgent call at once. */
   #hold(call: GuardedCall, held: GuardedCall[]): void {
     held.push(call)
+    if (call.queue === this.#urgentQueue) this.#enqueue(call, this.#monotonicMs())
     if (held.length > 1) return
     void this.#untilStarted?.().then(() => {
       const calls = this.#held ?? []
       this.#held = undefined
-      for (const waiting of calls) this.#send(waiting)
+      for (const waiting of calls) if (!waiting.hasEnded) this.#make(waiting)
     })
   }
 
-  /** A call was answered. Returns false when it had ended before: the answer is too late. */
   answered(call: GuardedCall): boolean {
     if (call.hasEnded) return false
     call.hasEnded = true
-    this.#queue.remove(call)
+    call.queue.remove(call)
     // As of when it was sent, which saves reading the clock again and is at most one deadline ago.
     this.#breaker.succeeded(call.ticket, call.sentMs)
     this.#lastError = undefined
@@ -263,11 +265,10 @@ export class FallbackStore extends CallbackStore {
     return true
   }
 
-  /** The store beneath failed a call. */
   failed(call: GuardedCall, error: unknown): void {
     if (call.hasEnded) return
     call.hasEnded = true
-    this.#queue.remove(call)
+    call.queue.remove(call)
     const failure = failureOf(error)
     this.#tellAsked(call, failure === undefined ? 'misused' : 'failed')
     if (failure === undefined) {
@@ -282,17 +283,17 @@ export class FallbackStore extends CallbackStore {
     this.#fallBack(call, failure, error)
   }
 
-  /** The deadline of a call has passed; it has left the queue. */
   expired(call: GuardedCall, nowMs: number): void {
     call.hasEnded = true
-    this.#tellAsked(call, 'failed')
-    this.#failed++
-    this.#breaker.failed(call.ticket, nowMs)
+    if (call.ticket !== NOT_ADMITTED) {
+      this.#tellAsked(call, 'failed')
+      this.#failed++
+      this.#breaker.failed(call.ticket, nowMs)
+    }
     call.abandon()
     this.#fallBack(call, { cause: 'deadline', charged: call.isSent ? 'unknown' : 'no' }, undefined)
   }
 
-  /** Remembers what local decisions need of a decision of the store. */
   note(batch: Batch): void {
     const { items } = batch
     for (let index = 0; index < items.length; index++) {
@@ -301,7 +302,6 @@ export class FallbackStore extends CallbackStore {
     }
   }
 
-  /** Decides a batch without the store. Throws when that cannot be. */
   decideWithout(batch: Batch, { cause, charged: mayHaveCharged }: StoreFailure, error: unknown): void {
     const charged = batch.charge ? mayHaveCharged : 'no'
     if (batch.leaseMicros > 0) throw storeErrorOf({ cause, charged }, error)
@@ -313,7 +313,6 @@ export class FallbackStore extends CallbackStore {
     tell(this.#observe, { type: 'fell-back', mode, rule })
   }
 
-  /** The store decided a batch after its caller was told something else. A charge of a denied caller is returned. */
   decidedLate(batch: Batch, wasDenied: boolean): void {
     this.#lateAnswers++
     const { allowed } = batch
@@ -363,120 +362,6 @@ export class FallbackStore extends CallbackStore {
 }
 
 const STRICTNESS: Readonly<Record<FailureMode, number>> = { open: 0, local: 1, closed: 2 }
-
-/** The decision of one batch: the pending batch of the store beneath, on behalf of the caller's. */
-class DecideCall implements GuardedCall, PendingBatch {
-  sentMs = 0.5
-  older: WaitingCall | undefined = undefined
-  newer: WaitingCall | undefined = undefined
-  hasEnded = false
-  ticket = NOT_ADMITTED
-  batch: Batch
-  isSent = false
-  isAbandoned = false
-  next: PendingBatch | undefined = undefined
-  readonly #fallback: FallbackStore
-  readonly #store: CallbackStore
-  readonly #caller: PendingBatch
-  #wasDenied = true
-
-  constructor(fallback: FallbackStore, store: CallbackStore, caller: PendingBatch) {
-    this.#fallback = fallback
-    this.#store = store
-    this.#caller = caller
-    this.batch = caller.batch
-  }
-
-  start(): void {
-    this.#store.submit(this)
-  }
-
-  complete(): void {
-    if (!this.#fallback.answered(this)) {
-      this.#fallback.decidedLate(this.batch, this.#wasDenied)
-      return
-    }
-    this.#fallback.note(this.batch)
-    this.#caller.batch = this.batch
-    this.#caller.complete()
-  }
-
-  fail(error: unknown): void {
-    this.#fallback.failed(this, error)
-  }
-
-  expire(nowMs: number): void {
-    this.#fallback.expired(this, nowMs)
-  }
-
-  /** The store beneath keeps the batch, and may still write to it. The caller goes on with a copy. */
-  abandon(): void {
-    this.isAbandoned = true
-    this.#caller.batch = copyBatch(this.batch)
-  }
-
-  fallBack(failure: StoreFailure, error: unknown): void {
-    const { batch } = this.#caller
-    try {
-      this.#fallback.decideWithout(batch, failure, error)
-    } catch (problem) {
-      this.#caller.fail(problem)
-      return
-    }
-    this.#wasDenied = !batch.allowed
-    this.#caller.complete()
-  }
-
-  reject(error: unknown): void {
-    this.#caller.fail(error)
-  }
-}
-
-/** A call that answers by promise: a settlement, a block or a reset. Its answer or failure is the caller's. */
-class PromiseCall<T> implements GuardedCall {
-  sentMs = 0.5
-  older: WaitingCall | undefined = undefined
-  newer: WaitingCall | undefined = undefined
-  hasEnded = false
-  ticket = NOT_ADMITTED
-  readonly isSent = true
-  readonly #fallback: FallbackStore
-  readonly #call: PromiseCallParts<T>
-
-  constructor(fallback: FallbackStore, call: PromiseCallParts<T>) {
-    this.#fallback = fallback
-    this.#call = call
-  }
-
-  start(): void {
-    const answered = (value: T): void => {
-      if (this.#fallback.answered(this)) this.#call.resolve(value)
-    }
-    this.#call.start().then(answered, (error: unknown) => this.#fallback.failed(this, error))
-  }
-
-  expire(nowMs: number): void {
-    this.#fallback.expired(this, nowMs)
-  }
-
-  abandon(): void {
-    // It cannot be withdrawn.
-  }
-
-  fallBack(failure: StoreFailure, error: unknown): void {
-    this.#call.reject(storeErrorOf(failure, error))
-  }
-
-  reject(error: unknown): void {
-    this.#call.reject(error)
-  }
-}
-
-interface PromiseCallParts<T> {
-  readonly start: () => Promise<T>
-  readonly resolve: (value: T) => void
-  readonly reject: (error: unknown) => void
-}
 
 function closedError(): SluiceError {
   return new SluiceError('SLUICE_CLOSED', { problem: 'the fallback store is closed', action: 'Create a new one.' })

@@ -1,0 +1,223 @@
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
+import { constants } from 'node:http2'
+import type { GrpcStatus } from './grpc-status.ts'
+import { encodedMessage, GRPC_STATUS, GrpcError } from './grpc-status.ts'
+import { FRAME_PREFIX_BYTES } from './protobuf.ts'
+
+/** Largest message: as the largest body of `POST /json`. */
+export const MAX_MESSAGE_BYTES = 1_048_576
+
+/**
+ * DATA frames of one message. Clients send frames of 16 KB, so that the largest message has 65. Each frame costs far
+ * more to receive than its bytes.
+ */
+export const MAX_MESSAGE_FRAMES = 1024
+
+const CONTENT_TYPE = 'application/grpc'
+
+/** With a subtype or parameters. Other messages than protobuf, and gRPC-Web, are not understood. */
+const ACCEPTED_TYPE = /^application\/grpc(?:\+proto)?(?:;|$)/
+
+const OK_HEADERS = Object.freeze({ ':status': 200, 'content-type': CONTENT_TYPE })
+const OK_TRAILERS = Object.freeze({ 'grpc-status': '0' })
+const TRAILERS_FOLLOW = Object.freeze({ waitForTrailers: true })
+const NOTHING_FOLLOWS = Object.freeze({ endStream: true })
+
+/** The HTTP status for a stream that is no call of gRPC; undefined if it is one. */
+export function httpStatusOf(headers: IncomingHttpHeaders): number | undefined {
+  if (headers[':method'] !== 'POST') return 405
+  return ACCEPTED_TYPE.test(headers['content-type'] ?? '') ? undefined : 415
+}
+
+const TIMEOUT = /^(\d{1,8})([HMSmun])$/
+
+const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 0.001, n: 0.000_001 }
+
+/** The time that the client waits, in milliseconds; undefined if it does not say. */
+export function timeoutMsOf(headers: IncomingHttpHeaders): number | undefined {
+  const text = headers['grpc-timeout']
+  if (text === undefined) return undefined
+  const [, digits, unit] = TIMEOUT.exec(String(text)) ?? []
+  if (digits === undefined || unit === undefined)
+    throw new GrpcError('INVALID_ARGUMENT', 'grpc-timeout is malformed: expected up to 8 digits and one of H M S m u n')
+  return Number(digits) * UNIT_MS[unit]!
+}
+
+/** Bytes that the unfinished messages of all calls of a thread hold: a bound for many connections together. */
+export class MessageMemory {
+  readonly #mostBytes: number
+  #bytes = 0
+
+  constructor(mostBytes: number) {
+    this.#mostBytes = mostBytes
+  }
+
+  /** Throws {@link GrpcError} if it is too much. */
+  take(bytes: number): void {
+    if (this.#bytes + bytes > this.#mostBytes)
+      throw new GrpcError('RESOURCE_EXHAUSTED', 'Too many unfinished messages: expected each to be sent without pauses')
+    this.#bytes += bytes
+  }
+
+  release(bytes: number): void {
+    this.#bytes -= bytes
+  }
+}
+
+/** Puts the one message of a call together. Holds no more than was received. */
+export class MessageReader {
+  #parts: Buffer[] = []
+  #bytes = 0
+  #frames = 0
+
+  /** Takes the content of a DATA frame. Throws {@link GrpcError} as soon as it is too much. */
+  add(chunk: Buffer): void {
+    this.#bytes += chunk.length
+    this.#frames++
+    if (this.#bytes > MAX_MESSAGE_BYTES + FRAME_PREFIX_BYTES)
+      throw new GrpcError('RESOURCE_EXHAUSTED', `The message is too large: expected at most ${MAX_MESSAGE_BYTES} bytes`)
+    if (this.#frames > MAX_MESSAGE_FRAMES)
+      throw new GrpcError('RESOURCE_EXHAUSTED', `Too many DATA frames: expected at most ${MAX_MESSAGE_FRAMES}`)
+    this.#parts.push(chunk)
+  }
+
+  /** The message, once all has come. Throws {@link GrpcError} unless it is one whole message. */
+  finish(): Buffer {
+    const all = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts)
+    this.#parts = []
+    if (all.length === 0) throw new GrpcError('UNIMPLEMENTED', 'There is no message: expected one')
+    if (all.length < FRAME_PREFIX_BYTES) throw incomplete()
+    if (all[0] === 1)
+      throw new GrpcError('UNIMPLEMENTED', 'The message is compressed: expected no compression (identity)')
+    if (all[0] !== 0) throw new GrpcError('INTERNAL', 'The frame is malformed: expected 0 as its first byte')
+    const length = all.readUInt32BE(1)
+    if (length > MAX_MESSAGE_BYTES)
+      throw new GrpcError('RESOURCE_EXHAUSTED', `The message is too large: expected at most ${MAX_MESSAGE_BYTES} bytes`)
+    const end = FRAME_PREFIX_BYTES + length
+    if (all.length < end) throw incomplete()
+    if (all.length > end) throw new GrpcError('UNIMPLEMENTED', 'There is more than one message: expected one')
+    return all.subarray(FRAME_PREFIX_BYTES)
+  }
+}
+
+function incomplete(): GrpcError {
+  return new GrpcError('INTERNAL', 'The message is incomplete: expected as many bytes as its frame says')
+}
+
+/** What a call is handled with. */
+export interface GrpcCallParts {
+  readonly startedMs: number
+  readonly memory: MessageMemory
+  /** The message of the client is complete. What it throws ends the call. */
+  readonly onMessage: (message: Buffer) => void
+  /** Called once, when the call has ended or the client is gone. */
+  readonly onEnd: (status: GrpcStatus) => void
+  /** The error that the call ends with for something that was thrown. */
+  readonly errorOf: (error: unknown) => GrpcError
+}
+
+/** One call: reads the message of the client, and sends one message or several, and a status. It ends once. */
+export class GrpcCall {
+  readonly headers: IncomingHttpHeaders
+  readonly startedMs: number
+  /** Whether the message of the client is still being read. */
+  isReading = true
+  readonly #stream: ServerHttp2Stream
+  readonly #parts: GrpcCallParts
+  readonly #reader = new MessageReader()
+  #takenBytes = 0
+  #status: GrpcStatus | undefined
+
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, parts: GrpcCallParts) {
+    this.headers = headers
+    this.startedMs = parts.startedMs
+    this.#stream = stream
+    this.#parts = parts
+    stream.on('data', (chunk: Buffer) => this.#read(chunk))
+    stream.on('end', () => this.#finishReading())
+    stream.on('close', () => this.#end('CANCELLED'))
+  }
+
+  /** Read where it is needed: it costs more than most of a call. */
+  get remoteAddress(): string {
+    return this.#stream.session?.socket.remoteAddress ?? ''
+  }
+
+  get hasEnded(): boolean {
+    return this.#status !== undefined
+  }
+
+  /** Sends a message and keeps the call open. False if the client reads too slowly. */
+  send(frame: Buffer): boolean {
+    if (this.hasEnded) return true
+    this.#respond()
+    return this.#stream.write(frame)
+  }
+
+  /** Sends the last message and the status OK. */
+  answer(frame: Buffer): void {
+    if (this.hasEnded) return
+    this.#respond()
+    this.#end('OK')
+    this.#stream.end(frame)
+  }
+
+  /** Ends the call with a status other than OK. */
+  fail({ status, message }: GrpcError): void {
+    if (this.hasEnded) return
+    this.#end(status)
+    const trailers = { 'grpc-status': String(GRPC_STATUS[status]), 'grpc-message': encodedMessage(message) }
+    if (this.#stream.headersSent) {
+      this.#stream.once('wantTrailers', () => this.#stream.sendTrailers(trailers))
+      this.#stream.end()
+    } else this.#stream.respond({ ...OK_HEADERS, ...trailers }, NOTHING_FOLLOWS)
+    this.#endReading()
+  }
+
+  #respond(): void {
+    if (this.#stream.headersSent) return
+    this.#stream.respond(OK_HEADERS, TRAILERS_FOLLOW)
+    this.#stream.once('wantTrailers', () => {
+      if (this.#status === 'OK') this.#stream.sendTrailers(OK_TRAILERS)
+    })
+  }
+
+  #read(chunk: Buffer): void {
+    if (!this.isReading) return
+    try {
+      this.#parts.memory.take(chunk.length)
+      this.#takenBytes += chunk.length
+      this.#reader.add(chunk)
+    } catch (error) {
+      this.fail(this.#parts.errorOf(error))
+    }
+  }
+
+  #finishReading(): void {
+    if (!this.isReading) return
+    this.#stopReading()
+    try {
+      this.#parts.onMessage(this.#reader.finish())
+    } catch (error) {
+      this.fail(this.#parts.errorOf(error))
+    }
+  }
+
+  /** Nothing more is wanted of a client that is still sending: NO_ERROR says that the answer counts. */
+  #endReading(): void {
+    if (!this.#stream.readableEnded) this.#stream.close(constants.NGHTTP2_NO_ERROR)
+  }
+
+  #stopReading(): void {
+    this.isReading = false
+    this.#parts.memory.release(this.#takenBytes)
+    this.#takenBytes = 0
+  }
+
+  #end(status: GrpcStatus): void {
+    if (this.#status !== undefined) return
+    this.#status = status
+    this.#stopReading()
+    this.#parts.onEnd(status)
+  }
+}

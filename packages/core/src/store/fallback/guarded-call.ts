@@ -1,0 +1,169 @@
+import { copyBatch } from '../batch-copy.ts'
+import type { CallbackStore, PendingBatch } from '../callback-store.ts'
+import type { Batch } from '../store.ts'
+import { type StoreFailure, storeErrorOf } from '../store-error.ts'
+import { NOT_ADMITTED } from './breaker.ts'
+import type { DeadlineQueue, WaitingCall } from './deadline-queue.ts'
+
+/**
+ * A call to the store beneath, made once. It ends once: it is answered, or `fallBack` or `reject` is called. What the
+ * queue and the store note about a call is part of it: there are very many calls.
+ */
+export interface GuardedCall extends WaitingCall {
+  hasEnded: boolean
+  /** Where it waits for its deadline: an urgent call from the beginning, others once they are made. */
+  readonly queue: DeadlineQueue
+  isQueued: boolean
+  /** Of the breaker. {@link NOT_ADMITTED} while the call is not made. */
+  ticket: number
+  /** Whether the store beneath may have changed something. */
+  readonly isSent: boolean
+  start(): void
+  /** The deadline has passed, or the store is closed. */
+  abandon(): void
+  /** There is no usable answer. `error` is the store's, if it gave one. */
+  fallBack(failure: StoreFailure, error: unknown): void
+  /** The caller made a mistake, or closed the store. */
+  reject(error: unknown): void
+}
+
+/** The store that watches over calls: it is told how each one went. */
+export interface CallGuard {
+  /** A call was answered. Returns false when it had ended before: the answer is too late. */
+  answered(call: GuardedCall): boolean
+  /** The store beneath failed a call. */
+  failed(call: GuardedCall, error: unknown): void
+  /** The deadline of a call has passed; it has left the queue. */
+  expired(call: GuardedCall, nowMs: number): void
+  /** Remembers what local decisions need of a decision of the store. */
+  note(batch: Batch): void
+  /** Decides a batch without the store. Throws when that cannot be. */
+  decideWithout(batch: Batch, failure: StoreFailure, error: unknown): void
+  /** The store decided a batch after its caller was told something else. A charge of a denied caller is returned. */
+  decidedLate(batch: Batch, wasDenied: boolean): void
+}
+
+interface DecideCallParts {
+  readonly caller: PendingBatch
+  readonly queue: DeadlineQueue
+}
+
+/** The decision of one batch: the pending batch of the store beneath, on behalf of the caller's. */
+export class DecideCall implements GuardedCall, PendingBatch {
+  sentMs = 0.5
+  older: WaitingCall | undefined = undefined
+  newer: WaitingCall | undefined = undefined
+  hasEnded = false
+  ticket: number = NOT_ADMITTED
+  batch: Batch
+  isSent = false
+  isAbandoned = false
+  isQueued = false
+  next: PendingBatch | undefined = undefined
+  readonly queue: DeadlineQueue
+  readonly #guard: CallGuard
+  readonly #store: CallbackStore
+  readonly #caller: PendingBatch
+  #wasDenied = true
+
+  constructor(guard: CallGuard, store: CallbackStore, { caller, queue }: DecideCallParts) {
+    this.queue = queue
+    this.#guard = guard
+    this.#store = store
+    this.#caller = caller
+    this.batch = caller.batch
+  }
+
+  start(): void {
+    this.#store.submit(this)
+  }
+
+  complete(): void {
+    if (!this.#guard.answered(this)) {
+      this.#guard.decidedLate(this.batch, this.#wasDenied)
+      return
+    }
+    this.#guard.note(this.batch)
+    this.#caller.batch = this.batch
+    this.#caller.complete()
+  }
+
+  fail(error: unknown): void {
+    this.#guard.failed(this, error)
+  }
+
+  expire(nowMs: number): void {
+    this.#guard.expired(this, nowMs)
+  }
+
+  /** The store beneath keeps the batch, and may still write to it. The caller goes on with a copy. */
+  abandon(): void {
+    this.isAbandoned = true
+    this.#caller.batch = copyBatch(this.batch)
+  }
+
+  fallBack(failure: StoreFailure, error: unknown): void {
+    const { batch } = this.#caller
+    try {
+      this.#guard.decideWithout(batch, failure, error)
+    } catch (problem) {
+      this.#caller.fail(problem)
+      return
+    }
+    this.#wasDenied = !batch.allowed
+    this.#caller.complete()
+  }
+
+  reject(error: unknown): void {
+    this.#caller.fail(error)
+  }
+}
+
+/** A call that answers by promise: a settlement, a block or a reset. Its answer or failure is the caller's. */
+export class PromiseCall<T> implements GuardedCall {
+  sentMs = 0.5
+  older: WaitingCall | undefined = undefined
+  newer: WaitingCall | undefined = undefined
+  hasEnded = false
+  ticket: number = NOT_ADMITTED
+  readonly isSent = true
+  isQueued = false
+  readonly queue: DeadlineQueue
+  readonly #guard: CallGuard
+  readonly #call: PromiseCallParts<T>
+
+  constructor(guard: CallGuard, queue: DeadlineQueue, call: PromiseCallParts<T>) {
+    this.queue = queue
+    this.#guard = guard
+    this.#call = call
+  }
+
+  start(): void {
+    const answered = (value: T): void => {
+      if (this.#guard.answered(this)) this.#call.resolve(value)
+    }
+    this.#call.start().then(answered, (error: unknown) => this.#guard.failed(this, error))
+  }
+
+  expire(nowMs: number): void {
+    this.#guard.expired(this, nowMs)
+  }
+
+  abandon(): void {
+    // It cannot be withdrawn.
+  }
+
+  fallBack(failure: StoreFailure, error: unknown): void {
+    this.#call.reject(storeErrorOf(failure, error))
+  }
+
+  reject(error: unknown): void {
+    this.#call.reject(error)
+  }
+}
+
+interface PromiseCallParts<T> {
+  readonly start: () => Promise<T>
+  readonly resolve: (value: T) => void
+  readonly reject: (error: unknown) => void
+}
