@@ -95,8 +95,9 @@ describe('the command of the installed package', () => {
     await once(traces, 'listening')
     onTestFinished(() => void traces.close())
     const traced = once(traces, 'request')
+    const urls = ['--redis-url', redis.url, '--database-url', postgres.url]
     const { port } = traces.address() as { readonly port: number }
-    const { service, env } = await startService(['--redis-url', redis.url, '--database-url', postgres.url], {
+    const { service, env } = await startService([...urls, '--store-deadline-ms', '5000'], {
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
     })
     const check = ['check', '/api/v1/data', '--user', 'ada', '--tokens', '60']
