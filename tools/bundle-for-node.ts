@@ -11,7 +11,16 @@ import webpack from 'webpack'
 const [bundler = '', program = '', bundle = ''] = process.argv.slice(2)
 
 const BUNDLERS: Readonly<Record<string, () => Promise<unknown>>> = {
-  esbuild: () => build({ entryPoints: [program], outfile: bundle, bundle: true, platform: 'node', format: 'esm' }),
+  esbuild: () =>
+    build({
+      entryPoints: [program],
+      outfile: bundle,
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      // `yaml` is CommonJS, and calls `require` for modules of Node.
+      banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+    }),
   rolldown: async () => {
     const onLog = (_level: string, { message }: { readonly message: string }): void => {
       throw new Error(message)

@@ -27,7 +27,8 @@ await runTool(async () => {
     input: MAIN_FILES,
     cwd: repositoryRoot,
     platform: 'node',
-    resolve: { conditionNames: ['source', 'import', 'node', 'default'] },
+    // The bundler adds `import` or `require`, by how a module is named.
+    resolve: { conditionNames: ['source', 'node', 'default'] },
     // An optional part of pg, which is not installed.
     external: ['pg-native'],
     plugins: [relativeFiles()],

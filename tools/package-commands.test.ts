@@ -2,9 +2,10 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
-import { freePort } from '@sluice/testing/servers'
+import { freePort, startPostgres, startRedis } from '@sluice/testing/servers'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { ExampleProcess } from './examples-process.ts'
 import { makePackageProjects, type PackageProjects, testFolder, workspaceCopy } from './package-project.test.support.ts'
@@ -37,13 +38,19 @@ const bin = (): string => join(projects.bare, 'node_modules/.bin/sluice')
 
 async function startService(
   args: readonly string[] = [],
+  variables: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly service: ExampleProcess; readonly env: Readonly<Record<string, string>> }> {
   const [port, folder] = [await freePort(), testFolder(projects.bare)]
   const service = new ExampleProcess({
     command: bin(),
     args: ['serve', ...args],
     cwd: folder,
-    env: { PATH: `${dirname(process.execPath)}:${process.env['PATH']}`, PORT: `${port}`, SLUICE_DRAIN_MS: '0' },
+    env: {
+      PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
+      PORT: `${port}`,
+      SLUICE_DRAIN_MS: '0',
+      ...variables,
+    },
   })
   onTestFinished(async () => void (await service.stop('SIGTERM')))
   const key = await service.printed(/(slk_\w+)/)
@@ -79,6 +86,31 @@ describe('the command of the installed package', () => {
     for (const line of ['Admin API key', 'Sluice is running.', 'shared by 2 threads', 'Try it:', 'Shutting down']) {
       expect(output).toContain(line)
     }
+  })
+
+  it('counts on Redis, keeps rules in PostgreSQL and sends traces, with nothing else installed', async () => {
+    await using redis = await startRedis()
+    await using postgres = await startPostgres()
+    const traces = createHttpServer((_request, response) => response.end('{}')).listen(0, '127.0.0.1')
+    await once(traces, 'listening')
+    onTestFinished(() => void traces.close())
+    const traced = once(traces, 'request')
+    const urls = ['--redis-url', redis.url, '--database-url', postgres.url]
+    const { port } = traces.address() as { readonly port: number }
+    const { service, env } = await startService([...urls, '--store-deadline-ms', '5000'], {
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+    })
+    const check = ['check', '/api/v1/data', '--user', 'ada', '--tokens', '60']
+    expect([run(bin(), check, projects.bare, env).code, run(bin(), check, projects.bare, env).code]).toEqual([0, 3])
+    expect(await redis.command('DBSIZE')).toBeGreaterThan(0)
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+    const body = JSON.stringify({ user: 'bob', resource: '/api/v1/data' })
+    const headers = { 'Content-Type': 'application/json', traceparent }
+    await fetch(`${env['SLUICE_URL']}/internal/ratelimit/check`, { method: 'POST', headers, body })
+    await traced
+    const { code, output, complaints } = await service.stop('SIGTERM')
+    expect({ code, complaints }).toEqual({ code: 0, complaints: '' })
+    expect(output).toMatch(/counters +in Redis at redis:[\s\S]*rules +version 1, from postgres/)
   })
 
   it('says what to do when the port is in use or the data folder cannot be written', async () => {
