@@ -19,8 +19,10 @@ export interface CommandRunnerParts extends LimitCommandParts {
   readonly log: Logger
   /** Of the service. */
   readonly version: string
-  /** Bounds checks in flight, and rejects all while the event loop is late. */
+  /** Bounds checks in flight. Those that a store answers at once are never in flight. */
   readonly inFlightLimit: InFlight
+  /** Whether checks must be rejected for lack of capacity. */
+  readonly isOverloaded: () => boolean
 }
 
 const THROTTLE = Buffer.from('cl.throttle')
@@ -46,6 +48,9 @@ export class CommandRunner {
     tenant: undefined,
   }
 
+  /** Whether the event loop is late, as of the last `begin`. */
+  #isOverloaded = false
+
   constructor(parts: CommandRunnerParts) {
     this.#parts = parts
     const throttle: CommandEntry = {
@@ -62,6 +67,11 @@ export class CommandRunner {
     ])
     this.#table = table
     this.#counts = new CommandCounts(parts.metrics, [...table.keys()])
+  }
+
+  /** To be called before commands that arrived together are run: what holds for all of them is found out once. */
+  begin(): void {
+    this.#isOverloaded = this.#parts.isOverloaded()
   }
 
   /**
@@ -100,20 +110,21 @@ export class CommandRunner {
     request.quantity = count === 6 ? numberAt(parser, 5, MAX_UNITS) : 1
     request.tenant = session.principal?.tenant
     if (request.count === 0 || request.periodSeconds === 0) throw new ReplyError('ERR Zero rates are not supported')
+    if (this.#isOverloaded) throw overloaded()
     const { limits, inFlightLimit } = this.#parts
-    if (!inFlightLimit.tryEnter()) throw overloaded()
+    if (!limits.answersAtOnce && !inFlightLimit.tryEnter()) throw overloaded()
     let answer: ReturnType<AdHocLimits['throttle']>
     try {
       answer = limits.throttle(request)
     } finally {
-      if (!(answer! instanceof Promise)) inFlightLimit.leave()
+      if (!(limits.answersAtOnce || answer! instanceof Promise)) inFlightLimit.leave()
+    }
+    if (answer instanceof Promise) {
+      return this.#later(answer, 'CL.THROTTLE', (decided, later) => this.#writeThrottle(decided, later))
     }
     if (answer === undefined) throw tooManyLimits()
-    if (!(answer instanceof Promise)) {
-      this.#writeThrottle(answer, writer)
-      return undefined
-    }
-    return this.#later(answer, 'CL.THROTTLE', (decided, later) => this.#writeThrottle(decided, later))
+    this.#writeThrottle(answer, writer)
+    return undefined
   }
 
   #writeThrottle(answer: ThrottleAnswer, writer: ReplyWriter): void {
@@ -136,7 +147,7 @@ export class CommandRunner {
     const args = Array.from({ length: count - 1 }, (_, index) => parser.text(index + 1))
     const isCheck = name.startsWith('SLUICE.')
     const { inFlightLimit } = this.#parts
-    if (isCheck && !inFlightLimit.tryEnter()) throw overloaded()
+    if (isCheck && (this.#isOverloaded || !inFlightLimit.tryEnter())) throw overloaded()
     let value: ReplyValue | Promise<ReplyValue> | undefined
     try {
       value = run(session, args)

@@ -84,6 +84,7 @@ export class RespConnection {
     const { session } = this
     const parser = this.#parser
     session.refresh()
+    runner.begin()
     try {
       while (!session.isEnding && !this.#isFull()) {
         const count = parser.next()

@@ -67,9 +67,19 @@ export class RespListener implements Listener {
     const { context, authenticator, monotonicMs, atTurnEnd, loopDelay, reset, metrics } = parts
     const { clock, settings, store, log } = context
     const guard = new LagGuard({ delay: loopDelay, nowMs: () => clock.nowMicros() / 1000, lateFromMs: LATE_FROM_MS })
-    const inFlightLimit = new InFlight({ most: settings.maxInFlight, isOverloaded: () => guard.isLate() })
+    const inFlightLimit = new InFlight({ most: settings.maxInFlight })
+    const isOverloaded = (): boolean => guard.isLate()
     const limits = new AdHocLimits(store)
-    const runner = new CommandRunner({ context, reset, limits, metrics, log, version: VERSION, inFlightLimit })
+    const runner = new CommandRunner({
+      context,
+      reset,
+      limits,
+      metrics,
+      log,
+      version: VERSION,
+      inFlightLimit,
+      isOverloaded,
+    })
     this.#shared = { runner, writer: new ReplyWriter(), atTurnEnd, monotonicMs }
     this.#session = { authenticator, monotonicMs, needsKey: listenerAccess('resp', settings) === 'key' }
     const accept = (socket: Socket): void => this.#accept(socket)

@@ -68,6 +68,11 @@ export class AdHocLimits {
     this.#store = store
   }
 
+  /** Whether the store does, so that answers are never promises. */
+  get answersAtOnce(): boolean {
+    return this.#store.mode === 'sync'
+  }
+
   /** Number of limits that were named so far. */
   get size(): number {
     return this.#limits.size
