@@ -39,7 +39,7 @@ function read(folder: string, path: string): string {
 describe('what the package offers', () => {
   it('has an entry for each part that users need', () => {
     expect(Object.keys(facade.manifest.exports ?? {})).toEqual([
-      ...['.', './policy', './store', './redis', './config'],
+      ...['.', './limiter', './policy', './store', './redis', './config'],
       ...['./express', './express-rate-limit', './fastify', './hono', './koa', './nest', './fetch', './middleware'],
       ...['./client', './runtime', './testing', './testing/servers'],
     ])

@@ -28,7 +28,7 @@ const NEED_A_PEER = ['sluice/nest', 'sluice/testing']
 
 /** Entries that run in browsers and on the edge, where there is no Node. */
 const RUN_ANYWHERE = [
-  ...['sluice', 'sluice/policy', 'sluice/store', 'sluice/runtime'],
+  ...['sluice', 'sluice/limiter', 'sluice/policy', 'sluice/store', 'sluice/runtime'],
   ...['sluice/client', 'sluice/fetch', 'sluice/hono', 'sluice/middleware'],
 ]
 

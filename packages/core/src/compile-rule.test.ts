@@ -1,10 +1,10 @@
 import { rules } from '@sluice/testing'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ALGORITHMS } from './algorithms/registry.ts'
-import { compileRule } from './compile-rule.ts'
+import { ALGORITHMS } from './algorithms/all-algorithms.ts'
 import type { Limit } from './rule/limit.ts'
 import type { Rule } from './rule/rule.ts'
+import { compileRule } from './rule-kinds.ts'
 
 function compileOne(rule: unknown): Limit {
   const limits = compileRule('api', rule as Rule)

@@ -1,7 +1,8 @@
-import { algorithmOf } from './algorithms/registry.ts'
+import type { AlgorithmsByName } from './algorithms/registry.ts'
+import { algorithmOf, registerAlgorithms } from './algorithms/registry.ts'
 import { SluiceError } from './errors.ts'
 import { nameSpace } from './fingerprint.ts'
-import { numberAdvice, optionAdvice } from './options/option-advice.ts'
+import { optionAdvice } from './options/option-advice.ts'
 import type { CalendarPeriod } from './rule/calendar.ts'
 import { isTimeZone } from './rule/calendar.ts'
 import { durationMicros, durationMs } from './rule/duration.ts'
@@ -26,8 +27,6 @@ import {
   DEFAULT_ALGORITHM,
   EXPECTED_RATE,
   EXPECTED_WINDOWS,
-  expectedBucket,
-  expectedWhole,
   FAILURE_MODES,
   LARGEST_LOG_UNITS,
   LARGEST_ROLLOVER_UNITS,
@@ -40,15 +39,13 @@ import {
   WEEKDAYS,
   WINDOW_ENTRY_OPTIONS,
 } from './rule/rule-options.ts'
+import { advised, flag, invalid, type Loose, microUnits, partOf, units, whole } from './rule/rule-values.ts'
 
 /** Names end up in headers, metrics and keys. "#" is left out: it separates a name from one of its windows. */
 const RULE_NAME = /^[A-Za-z0-9/*][A-Za-z0-9_.:/*@-]{0,127}$/
 
 /** Options of every rule. */
 const SETTINGS: ReadonlySet<string> = new Set(['algorithm', 'failureMode'])
-
-/** A rule as it may come in from outside: any property, any value. */
-type Loose = Readonly<Record<string, unknown>>
 
 interface Identity {
   readonly id: string
@@ -65,11 +62,29 @@ function identityOf(rule: string, id: string): Identity {
   return { id, rule, stateSize: 0, fixedSize: false, space0: 0, space1: 0, failureMode: undefined }
 }
 
+type AlgorithmName = keyof typeof RULE_OPTIONS
+
+/** How the rules of an algorithm become limits, and what decides for these. */
+export interface RuleKind {
+  readonly compile: (name: string, rule: Loose) => Limit[]
+  readonly algorithms: AlgorithmsByName
+}
+
+/** The kinds that this program makes rules of. */
+const REGISTERED_KINDS: Partial<Record<AlgorithmName, RuleKind>> = {}
+
+/** Lets rules of an algorithm be compiled. */
+export function registerRuleKind(name: AlgorithmName, kind: RuleKind): void {
+  registerAlgorithms(kind.algorithms)
+  REGISTERED_KINDS[name] ??= kind
+}
+
 /**
  * The limits that a rule stands for: one, or one for each of its windows, or none when it is `'off'`. The rule is
  * checked whole; the first mistake is a `SLUICE_INVALID_RULE` that names the option, what it was and what it may be.
+ * Its kind must have been registered.
  */
-export function compileRule(name: string, rule: Rule): readonly Limit[] {
+export function compileRegisteredRule(name: string, rule: Rule): readonly Limit[] {
   if (typeof name !== 'string' || !RULE_NAME.test(name)) {
     throw new SluiceError('SLUICE_INVALID_RULE', {
       problem: 'the name of a rule cannot be used',
@@ -101,10 +116,20 @@ export function compileRule(name: string, rule: Rule): readonly Limit[] {
   }
   if (loose['limit'] === 'off' || loose['capacity'] === 'off') return []
   const failureMode = failureModeOf(name, loose['failureMode'])
-  return compileKnown(name, algorithm, loose).map((limit) => withState({ ...limit, failureMode }))
+  const kind = REGISTERED_KINDS[algorithm]
+  if (kind === undefined) throw notRegistered(name, algorithm)
+  return kind.compile(name, loose).map((limit) => withState({ ...limit, failureMode }))
 }
 
-type AlgorithmName = keyof typeof RULE_OPTIONS
+function notRegistered(name: string, algorithm: AlgorithmName): SluiceError {
+  const builder = algorithm.replaceAll(/-(\w)/g, (_dash, letter: string) => letter.toUpperCase())
+  return invalid(name, {
+    problem: 'names an algorithm that this program does not carry',
+    received: algorithm,
+    expected: 'a rule made by a function of "sluice/limiter"',
+    action: `Write ${builder}({ ... }) with ${builder} of "sluice/limiter", or import createLimiter from "sluice".`,
+  })
+}
 
 function isAlgorithm(algorithm: unknown): algorithm is AlgorithmName {
   return typeof algorithm === 'string' && Object.hasOwn(RULE_OPTIONS, algorithm)
@@ -166,31 +191,70 @@ function formOf(limit: Limit): string {
   return limit.algorithm === 'hybrid' ? `burst-over-${limit.base.algorithm}` : limit.algorithm
 }
 
-function compileKnown(name: string, algorithm: AlgorithmName, rule: Loose): Limit[] {
-  const identity = identityOf(name, name)
-  switch (algorithm) {
-    case 'token-bucket':
-      return [tokenBucket(identity, rule)]
-    case 'leaky-bucket-meter':
-      return [{ ...level(identity, rule, RULE_OPTIONS[algorithm]), algorithm }]
-    case 'leaky-bucket-queue':
-      return [{ ...level(identity, rule, RULE_OPTIONS[algorithm]), algorithm }]
-    case 'hybrid':
-      return [hybrid(identity, rule)]
-    case 'concurrency': {
-      const limit = units(name, 'limit', rule['limit'])
-      const leaseMicros = durationMicros(rule['lease'], 'lease')
-      return [{ ...identity, algorithm, limit, capacity: limit, leaseMicros }]
-    }
-    default:
-      return windowsOf(name, rule).map((window) => oneWindow(window.identity, algorithm, { ...rule, ...window.spec }))
-  }
+// How the rules of each algorithm are compiled. The rule's options have known names here, and any values.
+
+export function compileTokenBucket(name: string, rule: Loose): Limit[] {
+  return [tokenBucket(identityOf(name, name), rule)]
+}
+
+export function compileLeakyBucketMeter(name: string, rule: Loose): Limit[] {
+  const algorithm = 'leaky-bucket-meter'
+  return [{ ...level(identityOf(name, name), rule, RULE_OPTIONS[algorithm]), algorithm }]
+}
+
+export function compileLeakyBucketQueue(name: string, rule: Loose): Limit[] {
+  const algorithm = 'leaky-bucket-queue'
+  return [{ ...level(identityOf(name, name), rule, RULE_OPTIONS[algorithm]), algorithm }]
+}
+
+export function compileHybrid(name: string, rule: Loose): Limit[] {
+  return [hybrid(identityOf(name, name), rule)]
+}
+
+export function compileConcurrency(name: string, rule: Loose): Limit[] {
+  const limit = units(name, 'limit', rule['limit'])
+  const leaseMicros = durationMicros(rule['lease'], 'lease')
+  return [{ ...identityOf(name, name), algorithm: 'concurrency', limit, capacity: limit, leaseMicros }]
+}
+
+export function compileGcra(name: string, rule: Loose): Limit[] {
+  return windowsOf(name, rule, lengthOf).map(({ identity, spec }) => gcraLimit(identity, { ...rule, ...spec }))
+}
+
+export function compileFixedWindow(name: string, rule: Loose): Limit[] {
+  return windowsOf(name, rule, calendarOrLengthOf).map(({ identity, spec }) =>
+    withBurst(identity, fixedWindowLimit, { ...rule, ...spec }),
+  )
+}
+
+export function compileSlidingWindowCounter(name: string, rule: Loose): Limit[] {
+  return windowsOf(name, rule, lengthOf).map(({ identity, spec }) =>
+    withBurst(identity, slidingCounterLimit, { ...rule, ...spec }),
+  )
+}
+
+export function compileSlidingWindowLog(name: string, rule: Loose): Limit[] {
+  return windowsOf(name, rule, lengthOf).map(({ identity, spec }) =>
+    withBurst(identity, slidingLogLimit, { ...rule, ...spec }),
+  )
+}
+
+function lengthOf(_name: string, spec: Loose): string {
+  return String(durationMs(spec['window'], 'window'))
+}
+
+function calendarOrLengthOf(name: string, spec: Loose): string {
+  return typeof spec['window'] === 'object' ? JSON.stringify(fixedWindowOf(name, spec)) : lengthOf(name, spec)
 }
 
 /**
  * The windows of a rule with the identity of each: by length, so that a window added later does not shift the others.
  */
-function windowsOf(name: string, rule: Loose): { identity: Identity; spec: Loose }[] {
+function windowsOf(
+  name: string,
+  rule: Loose,
+  labelOf: (name: string, spec: Loose) => string,
+): { identity: Identity; spec: Loose }[] {
   const windows = rule['windows']
   if (windows === undefined) return [{ identity: identityOf(name, name), spec: {} }]
   if (!Array.isArray(windows) || windows.length === 0 || windows.length > MOST_WINDOWS) {
@@ -212,10 +276,7 @@ function windowsOf(name: string, rule: Loose): { identity: Identity; spec: Loose
   const seen = new Set<string>()
   return windows.map((entry: unknown) => {
     const spec = partOf(name, 'windows', { value: entry, known: Object.keys(WINDOW_ENTRY_OPTIONS) })
-    const label =
-      typeof spec['window'] === 'object'
-        ? JSON.stringify(fixedWindowOf(name, spec))
-        : String(durationMs(spec['window'], 'window'))
+    const label = labelOf(name, spec)
     if (seen.has(label)) {
       throw invalid(name, {
         problem: 'has two "windows" of one length',
@@ -228,10 +289,14 @@ function windowsOf(name: string, rule: Loose): { identity: Identity; spec: Loose
   })
 }
 
-function oneWindow(identity: Identity, algorithm: string, rule: Loose): Limit {
-  const base = algorithm === 'gcra' ? gcraLimit(identity, rule) : windowLimit(identity, algorithm, rule)
-  if (algorithm === 'gcra' || rule['burst'] === undefined) return base
-  return burstOver(identity, base as OverlayLimit['base'], rule)
+/** The limit of a window, with the `burst` on top of it that a rule may ask for. */
+function withBurst(
+  identity: Identity,
+  limitOf: (identity: Identity, rule: Loose) => OverlayLimit['base'],
+  rule: Loose,
+): Limit {
+  const base = limitOf(identity, rule)
+  return rule['burst'] === undefined ? base : burstOver(identity, base, rule)
 }
 
 function gcraLimit(identity: Identity, rule: Loose): MeterLimit {
@@ -248,20 +313,27 @@ function gcraLimit(identity: Identity, rule: Loose): MeterLimit {
   }
 }
 
-function windowLimit(
-  identity: Identity,
-  algorithm: string,
-  rule: Loose,
-): FixedWindowLimit | SlidingCounterLimit | LogLimit | SegmentLimit {
+function fixedWindowLimit(identity: Identity, rule: Loose): FixedWindowLimit {
   const limit = units(identity.rule, 'limit', rule['limit'])
-  if (algorithm === 'fixed-window') {
-    const rolloverMax = flag(identity.rule, 'rollover', rule['rollover']) ? limit : 0
-    const window = fixedWindowOf(identity.rule, rule)
-    return { ...identity, algorithm, limit, capacity: limit + rolloverMax, window, rolloverMax }
+  const rolloverMax = flag(identity.rule, 'rollover', rule['rollover']) ? limit : 0
+  const window = fixedWindowOf(identity.rule, rule)
+  return { ...identity, algorithm: 'fixed-window', limit, capacity: limit + rolloverMax, window, rolloverMax }
+}
+
+function slidingCounterLimit(identity: Identity, rule: Loose): SlidingCounterLimit {
+  const limit = units(identity.rule, 'limit', rule['limit'])
+  return {
+    ...identity,
+    algorithm: 'sliding-window-counter',
+    limit,
+    capacity: limit,
+    windowMicros: windowMicros(rule),
   }
+}
+
+function slidingLogLimit(identity: Identity, rule: Loose): LogLimit | SegmentLimit {
+  const limit = units(identity.rule, 'limit', rule['limit'])
   const micros = windowMicros(rule)
-  if (algorithm === 'sliding-window-counter')
-    return { ...identity, algorithm, limit, capacity: limit, windowMicros: micros }
   if (rule['segments'] !== undefined) {
     const segments = whole(identity.rule, 'segments', { value: rule['segments'], least: 1, most: MOST_SEGMENTS })
     return { ...identity, algorithm: 'sliding-window-segments', limit, capacity: limit, windowMicros: micros, segments }
@@ -294,7 +366,7 @@ function burstOver(identity: Identity, base: OverlayLimit['base'], rule: Loose):
 }
 
 function hybrid(identity: Identity, rule: Loose): OverlayLimit {
-  const base = windowLimit(identity, 'fixed-window', rule) as FixedWindowLimit
+  const base = fixedWindowLimit(identity, rule)
   const known = Object.keys(BURST_BUCKET_OPTIONS)
   const burst = partOf(identity.rule, 'burst', { value: rule['burst'], known })
   return overlay(identity, base, level(identity, burst, BURST_BUCKET_OPTIONS))
@@ -379,67 +451,6 @@ function fixedWindowOf(name: string, rule: Loose): number | CalendarPeriod {
   return Object.freeze({ period: calendar, timeZone, weekStart: firstDay })
 }
 
-/** An option that is itself an object of options. */
-function partOf(name: string, option: string, { value, known }: { value: unknown; known: readonly string[] }): Loose {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw invalid(name, {
-      problem: `has an unusable "${option}"`,
-      received: value,
-      expected: `an object of ${known.join(', ')}`,
-    })
-  }
-  for (const part of Object.keys(value)) {
-    if (known.includes(part)) continue
-    throw invalid(name, {
-      problem: `has "${part}" in "${option}", which is not known there`,
-      expected: `only ${known.join(', ')}`,
-      ...advised(optionAdvice(part, known)),
-    })
-  }
-  return value as Loose
-}
-
-/** The capacity of a bucket in micro-units. Less than a unit would let no call through, and is taken for a mistake. */
-function microUnits(name: string, option: string, { value, most }: { value: unknown; most: number }): number {
-  if (value === 0) return 0
-  if (typeof value === 'number' && value >= 1 && value <= most) return Math.round(value * MICROS_PER_UNIT)
-  throw invalid(name, {
-    problem: `has an unusable "${option}"`,
-    received: value,
-    expected: `0, or ${expectedBucket(most)}`,
-    ...advised(numberAdvice(option, value, Number.isFinite), 'Use 0 to deny all, or "off" not to limit.'),
-  })
-}
-
-function units(name: string, option: string, value: unknown): number {
-  return whole(name, option, { value, least: 0, most: LARGEST_UNITS })
-}
-
-function whole(
-  name: string,
-  option: string,
-  { value, least, most }: { value: unknown; least: number; most: number },
-): number {
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most) return value
-  throw invalid(name, {
-    problem: `has an unusable "${option}"`,
-    received: value,
-    expected: expectedWhole(least, most),
-    ...advised(numberAdvice(option, value), least === 0 ? 'Use 0 to deny all, or "off" not to limit.' : undefined),
-  })
-}
-
-/** The pieces of advice that there are, as a part of an error's details. */
-function advised(...pieces: readonly (string | undefined)[]): { action?: string } {
-  const given = pieces.filter((piece) => piece !== undefined)
-  return given.length === 0 ? {} : { action: given.join(' ') }
-}
-
-function flag(name: string, option: string, value: unknown): boolean {
-  if (value === undefined || typeof value === 'boolean') return value === true
-  throw invalid(name, { problem: `has an unusable "${option}"`, received: value, expected: 'true or false' })
-}
-
 /** What to say about an option that belongs elsewhere, where the algorithm has what the hint names instead. */
 const HINTS: Readonly<Record<string, { readonly instead: string; readonly hint: string }>> = {
   burst: { instead: 'capacity', hint: 'Here "capacity" is the burst.' },
@@ -465,11 +476,4 @@ function unknownOption(
     expected: `only ${known.join(', ')}`,
     ...advised(isElsewhere ? hint : optionAdvice(option, known)),
   })
-}
-
-function invalid(
-  name: string,
-  details: { problem: string; received?: unknown; expected: string; action?: string },
-): SluiceError {
-  return new SluiceError('SLUICE_INVALID_RULE', { ...details, problem: `rule "${name}" ${details.problem}` })
 }

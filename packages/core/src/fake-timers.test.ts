@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { createLimiter } from './limiter/create-limiter.ts'
+import { createLimiter } from './limiter/create-any-limiter.ts'
 import { systemClock } from './system/clock.ts'
 
 // The fake timers of test frameworks move the library's own clock and timers, with nothing passed in.
@@ -61,7 +61,7 @@ describe.each([
 
   it('move a copy of the library that is loaded while they are installed', async () => {
     vi.resetModules()
-    const { createLimiter: createLoaded } = await import('./limiter/create-limiter.ts')
+    const { createLimiter: createLoaded } = await import('./limiter/create-any-limiter.ts')
     expect(createLoaded).not.toBe(createLimiter)
     const limiter = createLoaded({ limit: 100, window: '1m' })
     for (let call = 0; call < 105; call++) limiter.tryAcquire('key')

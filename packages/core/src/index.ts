@@ -1,7 +1,8 @@
 // The limiter: what most users need. The list is the reference page docs/reference/library.md, and a test compares the
 // two.
 export { ERROR_CODES, type ErrorCode, isSluiceError, SluiceError } from './errors.ts'
-export { createLimiter, type LimiterOptions } from './limiter/create-limiter.ts'
+export { createLimiter } from './limiter/create-any-limiter.ts'
+export type { LimiterOptions } from './limiter/create-limiter.ts'
 export type { Allowed, Decision, Denied, LimitReport } from './limiter/decision.ts'
 export type {
   AcquireOptions,

@@ -1,7 +1,7 @@
 import { START_MICROS } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { compileRule } from '../compile-rule.ts'
 import type { QueueLimit } from '../rule/limit.ts'
+import { compileRule } from '../rule-kinds.ts'
 import { createVerdict, type State, step } from './algorithm.ts'
 import { leakyBucketQueueAlgorithm } from './leaky-bucket-queue.ts'
 

@@ -1,8 +1,8 @@
 import { START_MICROS } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { compileRule } from '../compile-rule.ts'
 import type { MeterLimit } from '../rule/limit.ts'
 import type { Rule } from '../rule/rule.ts'
+import { compileRule } from '../rule-kinds.ts'
 import { createVerdict, step } from './algorithm.ts'
 import { tokenBucketAlgorithm } from './meter.ts'
 

@@ -1,31 +1,35 @@
 import type { Limit } from '../rule/limit.ts'
 import type { Algorithm } from './algorithm.ts'
-import { concurrencyAlgorithm } from './concurrency.ts'
-import { fixedWindowAlgorithm } from './fixed-window.ts'
-import { hybridAlgorithm } from './hybrid.ts'
-import { leakyBucketQueueAlgorithm } from './leaky-bucket-queue.ts'
-import { gcraAlgorithm, leakyBucketMeterAlgorithm, tokenBucketAlgorithm } from './meter.ts'
-import { slidingWindowCounterAlgorithm } from './sliding-window-counter.ts'
-import { slidingWindowLogAlgorithm } from './sliding-window-log.ts'
-import { slidingWindowSegmentsAlgorithm } from './sliding-window-segments.ts'
-import { tokenBucketRolloverAlgorithm } from './token-bucket-rollover.ts'
 
-/** Every algorithm by name: the only list of them. */
-export const ALGORITHMS: { readonly [A in Limit['algorithm']]: Algorithm<Extract<Limit, { algorithm: A }>> } = {
-  'token-bucket': tokenBucketAlgorithm as Algorithm<never>,
-  'token-bucket-rollover': tokenBucketRolloverAlgorithm,
-  'leaky-bucket-meter': leakyBucketMeterAlgorithm as Algorithm<never>,
-  'leaky-bucket-queue': leakyBucketQueueAlgorithm,
-  'fixed-window': fixedWindowAlgorithm,
-  'sliding-window-counter': slidingWindowCounterAlgorithm,
-  'sliding-window-log': slidingWindowLogAlgorithm,
-  'sliding-window-segments': slidingWindowSegmentsAlgorithm,
-  gcra: gcraAlgorithm as Algorithm<never>,
-  hybrid: hybridAlgorithm,
-  concurrency: concurrencyAlgorithm,
+/** The algorithms that this program uses, by the names in compiled limits. */
+export type AlgorithmsByName = { readonly [A in Limit['algorithm']]?: Algorithm<Extract<Limit, { algorithm: A }>> }
+
+/** Has every name from the start: an object that keeps its shape is read fastest. */
+const REGISTERED: Record<Limit['algorithm'], Algorithm | undefined> = {
+  'token-bucket': undefined,
+  'token-bucket-rollover': undefined,
+  'leaky-bucket-meter': undefined,
+  'leaky-bucket-queue': undefined,
+  'fixed-window': undefined,
+  'sliding-window-counter': undefined,
+  'sliding-window-log': undefined,
+  'sliding-window-segments': undefined,
+  gcra: undefined,
+  hybrid: undefined,
+  concurrency: undefined,
+}
+
+/**
+ * Makes algorithms known to {@link algorithmOf}. A rule is compiled only after its algorithms were registered, so every
+ * limit has its own. Nothing here names them all: a bundle holds those whose rules the program makes.
+ */
+export function registerAlgorithms(algorithms: AlgorithmsByName): void {
+  for (const name of Object.keys(algorithms) as Limit['algorithm'][]) {
+    REGISTERED[name] ??= algorithms[name] as unknown as Algorithm
+  }
 }
 
 /** The algorithm that decides for `limit`. */
 export function algorithmOf(limit: Limit): Algorithm {
-  return ALGORITHMS[limit.algorithm] as Algorithm
+  return REGISTERED[limit.algorithm] as Algorithm
 }

@@ -1,8 +1,8 @@
 import { START_MICROS } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { compileRule } from '../compile-rule.ts'
 import type { Limit } from '../rule/limit.ts'
 import type { Rule } from '../rule/rule.ts'
+import { compileRule } from '../rule-kinds.ts'
 import { createVerdict, type State, step, type Verdict } from './algorithm.ts'
 import { algorithmOf } from './registry.ts'
 

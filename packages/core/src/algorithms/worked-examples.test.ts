@@ -1,6 +1,6 @@
 import { FakeClock } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { createLimiter } from '../limiter/create-limiter.ts'
+import { createLimiter } from '../limiter/create-any-limiter.ts'
 import type { Limiter } from '../limiter/limiter.ts'
 import type { Rule } from '../rule/rule.ts'
 import { memoryStore } from '../store/memory/memory-store.ts'

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { isSluiceError } from '../errors.ts'
 import { memoryStore } from '../store/memory/memory-store.ts'
 import { attachSharedMemoryStore, sharedMemoryStore } from '../store/shared/shared-memory-store.ts'
-import { createLimiter } from './create-limiter.ts'
+import { createLimiter } from './create-any-limiter.ts'
 
 const clock = new FakeClock()
 const limiter = createLimiter({ limit: 10, window: '1m', clock })

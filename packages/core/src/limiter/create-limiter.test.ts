@@ -15,7 +15,7 @@ import {
   tokenBucket,
 } from '../rule/rule.ts'
 import { memoryStore } from '../store/memory/memory-store.ts'
-import { createLimiter } from './create-limiter.ts'
+import { createLimiter } from './create-any-limiter.ts'
 import type { Limiter } from './limiter.ts'
 
 const rule = { limit: 3, window: '1m' } as const

@@ -1,4 +1,4 @@
-import { compileRule } from '../compile-rule.ts'
+import { compileRegisteredRule } from '../compile-rule.ts'
 import { SluiceError } from '../errors.ts'
 import { checkMaxWaiting, checkSources } from '../options/known-options.ts'
 import type { Limit } from '../rule/limit.ts'
@@ -111,7 +111,7 @@ function partsOf(options: LimiterOptions): LimiterParts<Mode> {
 const rulesOnStores = new WeakMap<Store, Map<string, string>>()
 
 function compileFor(store: Store, name: string, rule: Rule): readonly Limit[] {
-  const limits = compileRule(name, rule)
+  const limits = compileRegisteredRule(name, rule)
   const signature = JSON.stringify(limits)
   let rules = rulesOnStores.get(store)
   if (rules === undefined) {

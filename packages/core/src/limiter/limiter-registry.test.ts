@@ -3,7 +3,7 @@ import { PolicyEngine } from '../policy/policy-engine.ts'
 import { noteSpace, spaceOf } from '../store/counter-namespace.ts'
 import { memoryStore } from '../store/memory/memory-store.ts'
 import type { Store } from '../store/store.ts'
-import { createLimiter } from './create-limiter.ts'
+import { createLimiter } from './create-any-limiter.ts'
 import { placeOf } from './limiter-registry.ts'
 
 const LIMIT = { limit: 5, window: '1m' } as const

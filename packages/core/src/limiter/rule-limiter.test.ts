@@ -1,6 +1,6 @@
 import { deferredStore } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { compileRule } from '../compile-rule.ts'
+import { compileRule } from '../rule-kinds.ts'
 import { createBatch, createItem } from '../store/batch.ts'
 import { callbackStore } from '../store/callback-store.ts'
 import { memoryStore } from '../store/memory/memory-store.ts'

@@ -1,5 +1,5 @@
-import { compileRule } from '../compile-rule.ts'
 import type { Limit } from '../rule/limit.ts'
+import { compileRule } from '../rule-kinds.ts'
 import { createBatch, createItem } from '../store/batch.ts'
 import type { Batch, Store } from '../store/store.ts'
 import { MICROS_PER_MS } from '../system/clock.ts'

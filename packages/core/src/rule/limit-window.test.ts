@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { compileRule } from '../compile-rule.ts'
+import { compileRule } from '../rule-kinds.ts'
 import { windowMsOf } from './limit-window.ts'
 import type { Rule } from './rule.ts'
 

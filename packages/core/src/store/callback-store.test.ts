@@ -1,6 +1,6 @@
 import { deferredStore, FakeClock, FakeTimers, ReferenceStore } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { compileRule } from '../compile-rule.ts'
+import { compileRule } from '../rule-kinds.ts'
 import { createBatch, createItem } from './batch.ts'
 import { copyBatch } from './batch-copy.ts'
 import { CallbackStore, callbackStore, completeAfter, type PendingBatch } from './callback-store.ts'

@@ -1,6 +1,6 @@
 import { FakeClock, seededRandom } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { createLimiter } from '../limiter/create-limiter.ts'
+import { createLimiter } from '../limiter/create-any-limiter.ts'
 import type { Limiter, LimiterSet } from '../limiter/limiter.ts'
 import type { Rule } from '../rule/rule.ts'
 import { type MemoryStore, memoryStore } from './memory/memory-store.ts'

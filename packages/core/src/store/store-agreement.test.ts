@@ -7,7 +7,7 @@ import {
   ReferenceStore,
 } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { createLimiter } from '../limiter/create-limiter.ts'
+import { createLimiter } from '../limiter/create-any-limiter.ts'
 import { memoryStore } from './memory/memory-store.ts'
 import { sharedMemoryStore } from './shared/shared-memory-store.ts'
 

@@ -1,7 +1,7 @@
-import { compileRule } from '../../compile-rule.ts'
 import { SluiceError } from '../../errors.ts'
 import { nameSpace } from '../../fingerprint.ts'
 import type { Limit } from '../../rule/limit.ts'
+import { compileRule } from '../../rule-kinds.ts'
 import type { DescriptorUnit } from '../rule-set/descriptor-domain.ts'
 
 /** Largest number of requests per unit: the protocol has 32 bits for it. */

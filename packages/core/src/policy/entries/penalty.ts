@@ -1,7 +1,7 @@
-import { compileRule } from '../../compile-rule.ts'
 import { nameSpace } from '../../fingerprint.ts'
 import { durationMs } from '../../rule/duration.ts'
 import type { Limit } from '../../rule/limit.ts'
+import { compileRule } from '../../rule-kinds.ts'
 import type { Dimension, Penalty } from '../rule-set/rule-set.ts'
 import type { Block } from './live-entry.ts'
 

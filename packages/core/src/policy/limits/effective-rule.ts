@@ -1,7 +1,7 @@
-import { compileRule } from '../../compile-rule.ts'
 import { isSluiceError } from '../../errors.ts'
 import type { Limit } from '../../rule/limit.ts'
 import type { Rule } from '../../rule/rule.ts'
+import { compileRule } from '../../rule-kinds.ts'
 import type { OverrideTerms } from '../entries/live-entry.ts'
 import type { PolicyRule } from '../rule-set/rule-set.ts'
 import type { NotApplicable } from './scale-rule.ts'

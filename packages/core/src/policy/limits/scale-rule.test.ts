@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compileRule } from '../../compile-rule.ts'
 import type { GcraRule, Rule, TokenBucketRule } from '../../rule/rule.ts'
+import { compileRule } from '../../rule-kinds.ts'
 import type { OverrideTerms } from '../entries/live-entry.ts'
 import type { PolicyRule, PolicyRuleSettings } from '../rule-set/rule-set.ts'
 import { addBurst, algorithmRuleOf, applyTerms, scaleRule, withoutHybridBurst } from './scale-rule.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compileRule } from '../../compile-rule.ts'
+import { compileRule } from '../../rule-kinds.ts'
 import { canonicalPattern, parsePattern } from './resource-pattern.ts'
 import type { RuleOrigin } from './rule-name.ts'
 import { canonicalDimension, canonicalMethods, LONGEST_RULE_NAME, RESERVED_NAME, ruleName } from './rule-name.ts'

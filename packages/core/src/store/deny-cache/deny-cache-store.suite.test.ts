@@ -12,7 +12,7 @@ import {
 } from '@sluice/testing'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createLimiter } from '../../limiter/create-limiter.ts'
+import { createLimiter } from '../../limiter/create-any-limiter.ts'
 import type { Store } from '../store.ts'
 import type { StoreObserver } from '../store-event.ts'
 import { denyCacheStore } from './deny-cache-store.ts'

@@ -1,6 +1,6 @@
 import { deferredStore, expectSameStores, FakeClock, FakeTimers, ReferenceStore, storeSuite } from '@sluice/testing'
 import { expect, test } from 'vitest'
-import { createLimiter } from '../../limiter/create-limiter.ts'
+import { createLimiter } from '../../limiter/create-any-limiter.ts'
 import type { Store } from '../store.ts'
 import type { FallbackStoreOptions } from './fallback-options.ts'
 import { type FallbackStore, fallbackStore } from './fallback-store.ts'

@@ -1,5 +1,5 @@
 import { FakeClock, FakeTimers, ReferenceStore, START_MICROS } from '@sluice/testing'
-import { createLimiter } from '../../limiter/create-limiter.ts'
+import { createLimiter } from '../../limiter/create-any-limiter.ts'
 import type { Limiter } from '../../limiter/limiter.ts'
 import type { Rule } from '../../rule/rule.ts'
 import type { Store } from '../store.ts'

@@ -1,6 +1,6 @@
 import { FakeClock, FakeTimers, START_MICROS } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { compileRule } from '../../compile-rule.ts'
+import { compileRule } from '../../rule-kinds.ts'
 import type { FailureMode } from '../../rule/rule.ts'
 import { createBatch, createItem } from '../batch.ts'
 import { CallbackStore, type PendingBatch } from '../callback-store.ts'

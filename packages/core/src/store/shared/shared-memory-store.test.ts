@@ -1,7 +1,7 @@
 import { type Death, FakeClock, type RaceCall, runThreadRace, START_MICROS } from '@sluice/testing'
 import { describe, expect, test } from 'vitest'
 import { isSluiceError } from '../../errors.ts'
-import { createLimiter } from '../../limiter/create-limiter.ts'
+import { createLimiter } from '../../limiter/create-any-limiter.ts'
 import type { Rule } from '../../rule/rule.ts'
 import { attachSharedMemoryStore, attachWithFaults, sharedMemoryStore } from './shared-memory-store.ts'
 

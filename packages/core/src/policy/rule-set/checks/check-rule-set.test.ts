@@ -1,7 +1,7 @@
 import { type AlgorithmName, rules } from '@sluice/testing'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ALGORITHMS } from '../../../algorithms/registry.ts'
+import { ALGORITHMS } from '../../../algorithms/all-algorithms.ts'
 import { isSluiceError } from '../../../errors.ts'
 import type { RuleSet } from '../rule-set.ts'
 import type { RuleSetError, RuleSetProblem } from '../rule-set-error.ts'

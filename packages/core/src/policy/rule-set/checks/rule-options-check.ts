@@ -1,7 +1,7 @@
-import { compileRule } from '../../../compile-rule.ts'
 import { isSluiceError } from '../../../errors.ts'
 import { durationMs } from '../../../rule/duration.ts'
 import type { Rule } from '../../../rule/rule.ts'
+import { compileRule } from '../../../rule-kinds.ts'
 import { ALGORITHM_OPTIONS } from '../schema/algorithm-schemas.ts'
 import { describeValue } from '../schema/schema-node.ts'
 import type { ProblemList, Properties } from './problem-list.ts'

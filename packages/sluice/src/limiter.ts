@@ -1,0 +1,16 @@
+export {
+  concurrency,
+  createLimiter,
+  fixedWindow,
+  gcra,
+  hybrid,
+  isSluiceError,
+  type LimiterOptions,
+  leakyBucketMeter,
+  leakyBucketQueue,
+  memoryStore,
+  SluiceError,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+} from '@sluice/core/limiter'
