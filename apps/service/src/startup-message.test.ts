@@ -26,6 +26,16 @@ const REDIS = {
 } as const
 
 describe('the start message', () => {
+  it('shows where Envoy can call, and what it needs', () => {
+    const tls = { cert: 'cert.pem', key: 'key.pem', clientCa: 'ca.pem' }
+    const grpc = { port: 8081, tls: undefined, deadlineMs: 15 }
+    const ports = { http: 8080, grpc: 8081 }
+    expect(message({ grpc }, { ports })).toContain('  Envoy       grpc://127.0.0.1:8081 (no API key needed)\n')
+    expect(message({ grpc: { ...grpc, tls } }, { ports })).toContain(
+      '  Envoy       grpcs://127.0.0.1:8081 (client certificate needed)\n',
+    )
+  })
+
   it('shows all URLs, where state is kept, who can connect, and a command to try', () => {
     expect(message().split('\n')).toEqual([
       'Sluice is running.',

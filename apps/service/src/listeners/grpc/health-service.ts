@@ -22,7 +22,7 @@ const SERVICE_TAG = tagOf(1, WIRE_TYPE.bytes)
 const WATCH_EVERY_MS = 1000
 
 /** Most calls of `Watch` in a thread: each holds a stream. */
-export const MAX_WATCHES = 1000
+const MAX_WATCHES = 1000
 
 const frames = new Map<Serving, Buffer>(
   Object.values(SERVING).map((serving) => {
