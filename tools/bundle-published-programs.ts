@@ -1,6 +1,6 @@
-// `node tools/run.mjs tools/bundle-published-programs.ts <folder>`: writes the programs behind the `sluice` command into
-// a staged package, with everything that they import, so that the package needs no dependency for them. A process of its
-// own, because a bundler opens more than a test may leave behind.
+// `node tools/run.mjs tools/bundle-published-programs.ts <folder>`: writes the programs behind the `sluice` command
+// into a staged package, with everything that they import, so that the package needs no dependency for them. A process
+// of its own, because a bundler opens more than a test may leave behind.
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { type Plugin, rolldown } from 'rolldown'

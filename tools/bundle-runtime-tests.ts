@@ -33,7 +33,9 @@ await build({
   alias: { vitest, ...alias },
   banner: {
     // What CommonJS modules in the bundle expect to be there.
-    js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url ?? 'file:///'), __dirname = '/';",
+    js:
+      "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url ?? 'file:///'), " +
+      "__dirname = '/';",
   },
   outfile,
   bundle: true,

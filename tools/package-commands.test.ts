@@ -131,7 +131,8 @@ describe('the command of the installed package', () => {
 
   it('says which Node it needs to one that is too old, and to others nothing', () => {
     const versioned = (version: string): Run => {
-      const program = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`
+      const versions = `{ ...process.versions, node: '${version}' }`
+      const program = `Object.defineProperty(process, 'versions', { value: ${versions} })`
       const preload = `data:text/javascript,${encodeURIComponent(program)}`
       return run(process.execPath, ['--import', preload, bin(), '--version'], projects.bare)
     }

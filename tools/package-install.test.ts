@@ -174,7 +174,8 @@ describe('the installed package', () => {
       const [program, bundled] = [join(folder, 'program.mjs'), join(folder, 'bundle.mjs')]
       const alone = entries.filter((entry) => !NEED_A_PEER.includes(entry))
       const lines = alone.map((entry, index) => `import * as entry${index} from '${entry}'`)
-      const used = `console.log([${alone.map((_, index) => `entry${index}`).join()}].every((all) => Object.keys(all).length))`
+      const names = alone.map((_, index) => `entry${index}`).join()
+      const used = `console.log([${names}].every((all) => Object.keys(all).length))`
       writeFileSync(program, [...lines, used].join('\n'))
       const bundler = join(repositoryRoot, 'tools/bundle-for-node.ts')
       const made = await ended([join(repositoryRoot, 'tools/run.mjs'), bundler, name, program, bundled])

@@ -14,8 +14,8 @@ export interface PackedCommandPlan {
 }
 
 /**
- * Installs the package and a Node into an empty folder, and goes the way of a new user: start the service, call it until
- * it denies, stop it, run the harness. Asks the registry for Node.
+ * Installs the package and a Node into an empty folder, and goes the way of a new user: start the service, call it
+ * until it denies, stop it, run the harness. Asks the registry for Node.
  *
  * @returns 0 when all of it worked, else 1
  */

@@ -34,7 +34,8 @@ export function releaseProblems(state: ReleaseState): string[] {
   }
   if (version === undefined) {
     problems.push(
-      'CHANGELOG.md has no heading such as "## [1.2.3] - 2026-12-31". Rename "## [Unreleased]" to the version and the ' +
+      'CHANGELOG.md has no heading such as "## [1.2.3] - 2026-12-31". Rename "## [Unreleased]" to the version and ' +
+        'the ' +
         'date of the release.',
     )
     return problems

@@ -53,7 +53,8 @@ describe('changelogVersion', () => {
 describe('withVersion', () => {
   it('replaces the version and those of packages of the workspace, and no other', () => {
     const text = (version: string): string =>
-      `{\n  "name": "@sluice/a",\n  "version": "${version}",\n  "dependencies": {\n    "@sluice/b": "${version}",\n    "pg": "0.1.0"\n  }\n}\n`
+      `{\n  "name": "@sluice/a",\n  "version": "${version}",\n  "dependencies": {\n    "@sluice/b": "${version}",\n` +
+      '    "pg": "0.1.0"\n  }\n}\n'
     expect(withVersion(text('0.1.0'), '0.2.0')).toBe(text('0.2.0'))
   })
 })

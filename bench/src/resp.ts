@@ -63,7 +63,7 @@ async function press(target: Target, { pipeline, calls }: (typeof MODES)[number]
   return { perSecond: Number(figures[1]), cpuMicros }
 }
 
-/** A server and what it is asked. */
+/** A server and the command sent to it. */
 interface Target {
   readonly port: number
   readonly command: readonly string[]

@@ -131,7 +131,10 @@ export function createNode(parts: NodeParts): ServiceNode {
       metrics,
       monotonicMs,
     })
-  const listeners = new ListenerSet([http, resp, grpc].filter((listener) => listener !== undefined), settings)
+  const listeners = new ListenerSet(
+    [http, resp, grpc].filter((listener) => listener !== undefined),
+    settings,
+  )
   readiness.add(listeners.checks)
   threads.handle('readiness.reasons', async () => {
     await limits.connected(STORE_WAIT_MS)

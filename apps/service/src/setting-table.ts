@@ -120,7 +120,9 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'all-listeners',
     variable: 'SLUICE_ALL_LISTENERS',
     argument: '',
-    help: 'Start every listener on its usual port: gRPC 8081, Redis protocol 6380. With --port 0, any free port. Default: HTTP only.',
+    help:
+      'Start every listener on its usual port: gRPC 8081, Redis protocol 6380. With --port 0, any free port. ' +
+      'Default: HTTP only.',
     schema: { type: 'boolean', title: 'true or false' },
   },
   respPort: {
@@ -151,7 +153,7 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'resp-tls-client-ca',
     variable: 'SLUICE_RESP_TLS_CLIENT_CA',
     argument: '<file>',
-    help: 'Issuers of client certificates, PEM: every client needs one, and no API key. Default: no client certificates.',
+    help: 'Issuers of client certificates, PEM: every client needs one, and no API key. Default: none.',
     schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
   },
   grpcPort: {
@@ -189,7 +191,7 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'grpc-tls-client-ca',
     variable: 'SLUICE_GRPC_TLS_CLIENT_CA',
     argument: '<file>',
-    help: 'Issuers of client certificates, PEM: every client needs one, and no API key. Default: no client certificates.',
+    help: 'Issuers of client certificates, PEM: every client needs one, and no API key. Default: none.',
     schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
   },
   dataDir: {
@@ -311,7 +313,9 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'trusted-proxies',
     variable: 'SLUICE_TRUSTED_PROXIES',
     argument: '<network,...>',
-    help: 'Networks of your proxies: no connection limit, no blocks by penalties, and their X-Forwarded-For names who failed to log in. Default: none.',
+    help:
+      'Networks of your proxies: no connection limit, no blocks by penalties, and their X-Forwarded-For names who ' +
+      'failed to log in. Default: none.',
     schema: {
       type: 'string',
       pattern: NETWORKS,
@@ -365,7 +369,9 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'check-key',
     variable: 'SLUICE_CHECK_KEY',
     argument: '',
-    help: 'Require an API key for checks, on every listener; --no-check-key: none. Default: required, except on a loopback address.',
+    help:
+      'Require an API key for checks, on every listener; --no-check-key: none. Default: required, except on a ' +
+      'loopback address.',
     schema: { type: 'boolean', title: 'true or false' },
   },
   adminKeyFile: {

@@ -1,4 +1,13 @@
 export {
+  type NowMs,
+  type Random,
+  type Sleep,
+  systemNowMs,
+  systemRandom,
+  systemSleep,
+  systemTurnEnd,
+} from './clock-and-random.ts'
+export {
   type DeadLetter,
   type DeliveryAttempt,
   type DeliveryCounts,
@@ -41,4 +50,3 @@ export { mergeTopK, RecentTopK, TopK, type TopKOptions, type TopKSnapshot } from
 export { SnowflakeGenerator, type SnowflakeOptions } from './snowflake.ts'
 export { decodeSnowflake, SNOWFLAKE_EPOCH_MS, type SnowflakeParts } from './snowflake-id.ts'
 export { StartupGraph, type StartupPart, startupLevels } from './startup-graph.ts'
-export { type NowMs, type Random, type Sleep, systemNowMs, systemRandom, systemSleep, systemTurnEnd } from './system.ts'

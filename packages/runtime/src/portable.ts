@@ -1,5 +1,15 @@
 // What runs without Node: this entry and all that it imports name no Node module, so that browsers and workers can load
 // it. The part that users know is published as `sluice/runtime`.
+
+export {
+  type NowMs,
+  type Random,
+  type Sleep,
+  systemNowMs,
+  systemRandom,
+  systemSleep,
+  systemTurnEnd,
+} from './clock-and-random.ts'
 export { HashRing, type HashRingOptions, type HashRingServer } from './hash-ring.ts'
 export {
   type BackoffOptions,
@@ -15,4 +25,3 @@ export { SlidingCounter, type SlidingCounterOptions } from './sketches/sliding-c
 export { SnowflakeGenerator, type SnowflakeOptions } from './snowflake.ts'
 export { decodeSnowflake, type SnowflakeParts } from './snowflake-id.ts'
 export { StartupGraph, type StartupPart, startupLevels } from './startup-graph.ts'
-export { type NowMs, type Random, type Sleep, systemNowMs, systemRandom, systemSleep, systemTurnEnd } from './system.ts'

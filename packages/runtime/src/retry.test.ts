@@ -1,9 +1,9 @@
 import { getEventListeners } from 'node:events'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { type Sleep, systemSleep } from './clock-and-random.ts'
 import { RetriesExhausted, type RetryNotice, type RetryOptions, retry } from './retry.ts'
 import { isRuntimeError } from './runtime-error.ts'
-import { type Sleep, systemSleep } from './system.ts'
 
 class Failure extends Error {
   readonly retryAfterMs: number | undefined

@@ -1,6 +1,6 @@
+import type { Random, Sleep } from './clock-and-random.ts'
 import { invalidOption, requireInteger, requireKnown, requireNumber } from './option-range.ts'
 import { describeValue, RuntimeError } from './runtime-error.ts'
-import type { Random, Sleep } from './system.ts'
 
 /** Options of {@link backoffDelayMs}. */
 export interface BackoffOptions {

@@ -1,3 +1,4 @@
+import type { NowMs } from './clock-and-random.ts'
 import { requireInteger, requireKnown } from './option-range.ts'
 import { describeValue, RuntimeError } from './runtime-error.ts'
 import {
@@ -10,7 +11,6 @@ import {
   packLow,
   SNOWFLAKE_EPOCH_MS,
 } from './snowflake-id.ts'
-import type { NowMs } from './system.ts'
 
 /** Options of {@link SnowflakeGenerator}. */
 export interface SnowflakeOptions {

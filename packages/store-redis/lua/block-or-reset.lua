@@ -7,8 +7,8 @@
 -- Returns one string: `now d, done B`: 1 when done, 0 when expired reservations of the key must be refunded first.
 
 -- @include call-header
--- @include records
--- @include holds
+-- @include key-records
+-- @include reservations
 
 local micros = unpack_binary('<d', ARGV[2])
 if holds_due(1, now) then return pack('<dB', now, 0) end

@@ -6,9 +6,8 @@
 --   1. includes/single-limit-checks.lua  keys with one limit each, a bucket or a simple window
 --   2. includes/bulk-bucket-checks.lua   keys with several buckets
 --   3. includes/simple-batches.lua       any buckets and simple windows
---   4. includes/general-batches.lua      everything else
--- The first three store each record at once, the others store all changed records at the end. So after the first key that
--- needs path 3 or 4, all following checks take these.
+--   4. includes/general-batches.lua      everything else The first three store each record at once, the others store
+-- all changed records at the end. So after the first key that needs path 3 or 4, all following checks take these.
 --
 -- KEYS  [1 .. records]  records, then long states
 --       [records + 1 ..] two for each key with a reservation: its set and its hash of holds
@@ -41,7 +40,7 @@
 -- captured locals of the running function for each one it uses, and here these are few.
 local function decide_the_rest()
   -- @include limits
-  -- @include records
+  -- @include key-records
   -- @include buckets-and-windows
 
   local limits, after_limits = read_limits()
@@ -54,7 +53,7 @@ local function decide_the_rest()
     -- @include logs-and-slots
     -- @include algorithms
     -- @include leases
-    -- @include holds
+    -- @include reservations
     -- @include general-batches
     return decide_batch, save_longs
   end

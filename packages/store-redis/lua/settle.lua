@@ -13,13 +13,13 @@
 -- @include call-header
 -- @include rate-arithmetic
 -- @include limits
--- @include records
+-- @include key-records
 -- @include buckets-and-windows
 -- @include corrections
 -- @include logs-and-slots
 -- @include algorithms
 -- @include leases
--- @include holds
+-- @include reservations
 
 local SETTLED, LATE, GONE, DUE, BEYOND = 0, 1, 2, 3, 4
 

@@ -18,9 +18,9 @@ export interface KnownApiKey extends ApiKey {
 }
 
 /**
- * The API keys as they were last known, kept up to date by the change feed: `engineTarget(engine, { others: keys })`. So no
- * request waits for the database, a key that is revoked anywhere ends here with the next change, and keys go on to work while
- * the database is away.
+ * The API keys as they were last known, kept up to date by the change feed: `engineTarget(engine, { others: keys })`.
+ * So no request waits for the database, a key that is revoked anywhere ends here with the next change, and keys keep
+ * working while the database is unreachable.
  */
 export class ApiKeyCache implements Pick<ConfigTarget, 'apply' | 'beginReload' | 'endReload'> {
   #keys = new Map<string, KnownApiKey>()

@@ -32,8 +32,8 @@ export class ConnectionLimit {
   }
 
   /**
-   * Counts a connection from `address`. Returns what must be called when it is closed; undefined when there are too many, and
-   * this one must be closed.
+   * Counts a connection from `address`. Returns what must be called when it is closed; undefined when there are too
+   * many, and this one must be closed.
    */
   open(address: string): (() => void) | undefined {
     const parsed = parseIp(address)

@@ -4,7 +4,7 @@ import type { RunningNode } from '../service.fixture.ts'
 import { startRealService, startService } from '../service.fixture.ts'
 import type { RedisSettings, Settings } from '../settings.ts'
 
-/** A call that a listener is asked about. */
+/** A call that a listener checks. */
 export interface ListenerCall {
   readonly user: string
   readonly tokens?: number

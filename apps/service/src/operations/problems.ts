@@ -116,8 +116,8 @@ export function answerToError(error: unknown): Answer | undefined {
 }
 
 /**
- * The error to throw for one about rules or entries: it says where in the body of the request they stand. `placeOf` turns a
- * path in what was checked into one in the body. Other errors stay as they are.
+ * The error to throw for one about rules or entries: it says where in the body of the request they stand. `placeOf`
+ * turns a path in what was checked into one in the body. Other errors stay as they are.
  */
 export function placedError(error: unknown, placeOf: PlaceOf): unknown {
   if (!isSluiceError(error) || !hasProblems(error)) return error

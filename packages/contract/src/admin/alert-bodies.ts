@@ -34,7 +34,7 @@ export const ALERT = answerSchema('Alert', {
     rule: words('What it watches, such as store-latency, denial-rate, store-errors or config-lag.'),
     scope: {
       description:
-        'cluster: it is about something that all nodes share, and is told once for all. node: it is about one node.',
+        'cluster: about something that all nodes share, delivered once for all of them. node: about one node.',
       enum: ['cluster', 'node'],
     },
     node: words('Name of the node it is about; of a cluster alert, the one that saw it first.'),

@@ -25,7 +25,9 @@ export type ForeignSchemaName = (typeof FOREIGN_SCHEMAS)[number]
 /** A duration such as `1m`, or a number of milliseconds. */
 type WireDuration = string | number
 
-/** A rule of a rule set: resource x dimension -> algorithm and numbers. The schema `PolicyRule` says what goes together. */
+/**
+ * A rule of a rule set: resource x dimension -> algorithm and numbers. The schema `PolicyRule` says what goes together.
+ */
 export interface PolicyRule {
   readonly resource: string
   readonly dimension: string

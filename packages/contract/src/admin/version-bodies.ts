@@ -24,7 +24,8 @@ const VERSION_PARTS = {
     number: count('1, 2, 3, ...'),
     stage: {
       description:
-        'draft: without effect. shadow: measured, never enforced. percent: enforced for a share of the callers. enforce: enforced for all. retired: another one took its place.',
+        'draft: without effect. shadow: measured, never enforced. percent: enforced for a share of the callers. ' +
+        'enforce: enforced for all. retired: another one took its place.',
       enum: ['draft', 'shadow', 'percent', 'enforce', 'retired'],
     },
     percent: { description: 'Share of callers in stage percent; else 0.', type: 'number', minimum: 0, maximum: 100 },

@@ -35,7 +35,9 @@ export const CHECK_ANSWER_PROPERTIES = {
     allowed: flag('Whether the call may go on.'),
     reason: {
       description:
-        'Allowed: allowed, exempt (no rule holds for it), unlimited (no rule applies to it). Denied: limit (come back after retryAfter), never (the tokens can never fit), blocked, denied (on the deny list), unavailable (the store could not be asked).',
+        'Allowed: allowed, exempt (no rule holds for it), unlimited (no rule applies to it). Denied: limit (come ' +
+        'back after retryAfter), never (the tokens can never fit), blocked, denied (on the deny list), unavailable ' +
+        '(the store could not be asked).',
       enum: ['allowed', 'exempt', 'unlimited', 'limit', 'never', 'blocked', 'denied', 'unavailable'],
     },
     limit: {

@@ -102,7 +102,7 @@ export const CHECK_EXAMPLE = {
 } as const
 
 export const CHECK_REQUEST = requestSchema('CheckRequest', {
-  description: 'Who calls what. Everything in it must have been verified by whoever asks.',
+  description: 'Who calls what. The sender must have verified every field.',
   examples: [
     CHECK_EXAMPLE,
     { tenant: 'acme', resource: '/v1/completions', tokens: 5, descriptors: { model: 'large', bytes: 2048 } },

@@ -101,7 +101,8 @@ export const OVER_LIMIT_EXAMPLE = {
 
 export const ENVOY_ANSWER = answerSchema('EnvoyAnswer', {
   description:
-    'An answer of the Envoy rate limit protocol (RateLimitResponse) as protobuf writes JSON, which leaves out what is 0 or empty.',
+    'An answer of the Envoy rate limit protocol (RateLimitResponse) as protobuf writes JSON, which leaves out what ' +
+    'is 0 or empty.',
   examples: [{ overallCode: 'OK', statuses: [ENVOY_STATUS.example] }, OVER_LIMIT_EXAMPLE],
   required: {
     overallCode: { description: 'Whether the call may go on.', enum: ENVOY_CODES },

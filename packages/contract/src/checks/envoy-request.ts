@@ -59,7 +59,9 @@ function envoyCount(description: string) {
   } as const
 }
 
-/** A whole number from 0 to {@link LARGEST_ENVOY_COUNT}, or the same in decimal digits, as protobuf writes long ones. */
+/**
+ * A whole number from 0 to {@link LARGEST_ENVOY_COUNT}, or the same in decimal digits, as protobuf writes long ones.
+ */
 export type EnvoyCount = ValueOf<ReturnType<typeof envoyCount>>
 
 const OTHER_NAME = 'by its other name; one of them may be there.'

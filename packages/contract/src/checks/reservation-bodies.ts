@@ -94,7 +94,8 @@ export const SETTLEMENT_ANSWER = answerSchema('SettlementAnswer', {
   required: {
     outcome: {
       description:
-        'settled: the charge stands at what was used, since this call or an earlier one. late: the reservation had run out, so that was charged anew. gone: the slot is no longer held.',
+        'settled: the charge stands at what was used, since this call or an earlier one. late: the reservation had ' +
+        'run out, so that was charged anew. gone: the slot is no longer held.',
       enum: ['settled', 'late', 'gone'],
     },
     corrected: {

@@ -99,7 +99,9 @@ export interface ListSchema<V> extends Omit<JsonSchema, 'type' | 'items'> {
   readonly items: Reference<V>
 }
 
-/** A list of the bodies that `items` refers to. `listOf<Counter>` gives them their name where the compiler shows them. */
+/**
+ * A list of the bodies that `items` refers to. `listOf<Counter>` gives them their name where the compiler shows them.
+ */
 export function listOf<V>(description: string, items: Reference<V>): ListSchema<V> {
   return { description, type: 'array', items }
 }

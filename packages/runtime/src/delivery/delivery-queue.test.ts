@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Sleep } from '../system.ts'
+import type { Sleep } from '../clock-and-random.ts'
 import type {
   DeliveryAttempt,
   DeliveryEvent,

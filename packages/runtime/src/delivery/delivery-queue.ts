@@ -1,6 +1,6 @@
+import { type NowMs, type Random, readClock, type Sleep } from '../clock-and-random.ts'
 import { requireInteger, requireName, requireNumber } from '../option-range.ts'
 import { type BackoffOptions, RetriesExhausted, type RetryOptions, resolveBackoff, retry } from '../retry.ts'
-import { type NowMs, type Random, readClock, type Sleep } from '../system.ts'
 
 /** An undelivered message. */
 export interface PendingDelivery<T> {

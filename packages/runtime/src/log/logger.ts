@@ -1,5 +1,5 @@
+import { type NowMs, readClock } from '../clock-and-random.ts'
 import { invalidOption, requireInteger } from '../option-range.ts'
-import { type NowMs, readClock } from '../system.ts'
 import { type LineStream, LineWriter } from './line-writer.ts'
 import { type LogFields, plainFields, Redaction } from './log-fields.ts'
 

@@ -1,6 +1,6 @@
+import type { NowMs } from '../clock-and-random.ts'
+import { readClock } from '../clock-and-random.ts'
 import { invalidOption, requireNumber } from '../option-range.ts'
-import type { NowMs } from '../system.ts'
-import { readClock } from '../system.ts'
 
 /** Measures the delay of the event loop. */
 export interface LoopDelay {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { systemNowMs, systemSleep } from '../system.ts'
+import { systemNowMs, systemSleep } from '../clock-and-random.ts'
 import { systemLoopDelay } from './system-loop-delay.ts'
 
 describe('systemLoopDelay', () => {

@@ -1,5 +1,5 @@
+import { type NowMs, readClock } from '../clock-and-random.ts'
 import { invalidOption, requireInteger } from '../option-range.ts'
-import { type NowMs, readClock } from '../system.ts'
 
 /** The length of one bucket. */
 export const SECOND_MS = 1000

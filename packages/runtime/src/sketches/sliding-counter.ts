@@ -1,5 +1,5 @@
+import type { NowMs } from '../clock-and-random.ts'
 import { requireKnown, requireNumber } from '../option-range.ts'
-import type { NowMs } from '../system.ts'
 import { SECOND_MS, SecondRing } from './second-ring.ts'
 
 /** Options of {@link SlidingCounter}. */

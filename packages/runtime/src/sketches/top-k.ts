@@ -1,5 +1,5 @@
+import { type NowMs, readClock } from '../clock-and-random.ts'
 import { requireInteger } from '../option-range.ts'
-import { type NowMs, readClock } from '../system.ts'
 
 /** Options of {@link TopK}. */
 export interface TopKOptions {

@@ -31,7 +31,7 @@ while checks_at and checks_at <= size and not skipped do
     local key, times
     key, times, key_at = unpack_binary('<HH', argument, key_at)
     local raw = raws[key]
-    -- `kept, at, level ...`: see includes/records.lua.
+    -- `kept, at, level ...`: see includes/key-records.lua.
     local values
     if not raw then
       values = { 0, now }

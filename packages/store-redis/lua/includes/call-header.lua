@@ -15,7 +15,7 @@ local UNIT = 1000000
 local METER, QUEUE, FIXED, COUNTER = 1, 2, 3, 4
 local LOG, SEGMENTS, HYBRID, SLOTS, ROLLOVER = 5, 6, 7, 8, 9
 
--- The first byte of a record: its form. See includes/records.lua.
+-- The first byte of a record: its form. See includes/key-records.lua.
 local VERSION, SHARED = 1, 2
 
 local now, slack, records = unpack_binary('<ddH', ARGV[1])

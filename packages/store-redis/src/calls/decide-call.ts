@@ -193,7 +193,7 @@ export class DecideReply {
     return this.#scratchStates
   }
 
-  /** Reads a record that holds exactly these limits. See lua/includes/records.lua. */
+  /** Reads a record that holds exactly these limits. See lua/includes/key-records.lua. */
   #readRecord(limits: BulkLimits, states: readonly ItemState[]): void {
     const isShared = this.#bytes[this.#at] === SHARED_TIMESTAMP
     this.#at += limits.headerBytes

@@ -64,7 +64,7 @@ const MAX_UNFINISHED_BYTES = 33_554_432
 /** What clients can call. */
 interface GrpcMethod {
   readonly name: string
-  /** Health is told without a key, as by `/readyz`. */
+  /** Health needs no key, like `/readyz`. */
   readonly needsAccess: boolean
   readonly isUnary: boolean
   readonly handle: (message: Buffer, call: GrpcCall) => void | Promise<void>
@@ -139,7 +139,7 @@ export class GrpcListener implements Listener {
     void this.#sweep()
   }
 
-  /** Watches are told at once, and every connection gets GOAWAY: clients open new ones, where the load balancer says. */
+  /** Watches get the new status at once. Every connection gets GOAWAY, so that clients connect to other nodes. */
   async drain(drainMs: number): Promise<void> {
     await this.#health.look()
     for (const session of this.#sessions.keys()) session.close()

@@ -50,12 +50,12 @@ export class HealthService {
     call.answer(frames.get(await this.#serving())!)
   }
 
-  /** Tells the health now, and whenever it changes. The health of an unknown service is told once: it stays unknown. */
+  /** Sends the health now and after every change; for an unknown service once, because it stays unknown. */
   async watch(message: Buffer, call: GrpcCall): Promise<void> {
     const isKnown = SERVICES.has(readService(message))
     if (this.#watches.size >= MAX_WATCHES)
       throw new GrpcError('RESOURCE_EXHAUSTED', `Too many watches: expected at most ${MAX_WATCHES}`)
-    // It counts from now on, and is told of no change before it was told of the health now.
+    // It counts from now on. The first message is the current health; changes follow.
     this.#watches.set(call, SERVING.serviceUnknown)
     this.#tell(call, isKnown ? await this.#serving() : SERVING.serviceUnknown)
     if (!isKnown || this.#isLooking) return
@@ -90,7 +90,7 @@ export class HealthService {
   #tell(call: GrpcCall, serving: Serving): void {
     if (call.hasEnded) return
     this.#watches.set(call, serving)
-    // The next change would wait in memory for a client that does not read: it is told to come again.
+    // The next change would wait in memory for a client that does not read, so the call ends and the client may repeat it.
     if (!call.send(frames.get(serving)!)) call.fail(new GrpcError('RESOURCE_EXHAUSTED', 'The client reads too slowly'))
   }
 

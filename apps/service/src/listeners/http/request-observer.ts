@@ -73,8 +73,8 @@ export class RequestObserver {
 }
 
 /**
- * The handler with its requests recorded, and with a problem document for what it throws, as far as clients are told of it. One
- * that answers at once still does. Without a record, nothing is recorded.
+ * Records the requests of a handler, and answers what it throws with a problem document. A synchronous handler stays
+ * synchronous. Without a record, nothing is recorded.
  */
 export function observed(handle: AnyHandler, record: OperationRecord | undefined): AnyHandler {
   return (request) => {

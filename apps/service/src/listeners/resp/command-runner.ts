@@ -198,12 +198,13 @@ export class CommandRunner {
 }
 
 function overloaded(): ReplyError {
-  return new ReplyError('OVERLOADED More is asked than can be answered in time. Nothing was counted; try again.')
+  return new ReplyError('OVERLOADED The service is overloaded. Nothing was counted; try again.')
 }
 
 function tooManyLimits(): ReplyError {
   return new ReplyError(
-    `ERR more than ${MAX_AD_HOC_LIMITS} different limits. Use the same numbers for many keys, or a rule and SLUICE.CHECK.`,
+    `ERR more than ${MAX_AD_HOC_LIMITS} different limits. Use the same numbers for many keys, or a rule and ` +
+      'SLUICE.CHECK.',
   )
 }
 

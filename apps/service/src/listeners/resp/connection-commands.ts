@@ -8,7 +8,7 @@ export type Command = (session: RespSession, args: readonly string[]) => ReplyVa
 /** A command and what `COMMAND` says of it. */
 export interface CommandEntry {
   readonly run: Command
-  /** Number of arguments with the name; below 0: at least so many. */
+  /** Number of arguments including the name. Negative: the minimum. */
   readonly arity: number
   /** Position of the only key; 0 for none. */
   readonly firstKey: number
@@ -102,7 +102,8 @@ function client(session: RespSession, args: readonly string[]): ReplyValue {
     default:
   }
   throw new ReplyError(
-    `ERR unknown subcommand or wrong number of arguments for '${subcommand.slice(0, 64)}'. Use ID, GETNAME, SETNAME, INFO or SETINFO.`,
+    `ERR unknown subcommand or wrong number of arguments for '${subcommand.slice(0, 64)}'. Use ID, GETNAME, ` +
+      'SETNAME, INFO or SETINFO.',
   )
 }
 

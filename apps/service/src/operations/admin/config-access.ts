@@ -149,8 +149,8 @@ export function rejectUnexpected({ precondition }: RequestContext, isThere: bool
 }
 
 /**
- * Does something for which `If-Match` or `If-None-Match` stands in the way when it does not hold: a conflict is 412 for a
- * request that has one, and 409 for others.
+ * Does something for which `If-Match` or `If-None-Match` stands in the way when it does not hold: a conflict is 412 for
+ * a request that has one, and 409 for others.
  */
 export async function underPrecondition<T>({ precondition }: RequestContext, work: () => Promise<T>): Promise<T> {
   try {

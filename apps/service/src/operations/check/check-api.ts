@@ -33,8 +33,8 @@ export type CheckOperation =
   | 'ids'
 
 /**
- * The check API: who may go on, and what it costs them. On a store that answers at once, so does every handler, but an `acquire`
- * that waits. While no rules are known, nothing is decided: every operation but `ids` answers 503.
+ * The check API: who may go on, and what it costs them. On a store that answers at once, so does every handler, but an
+ * `acquire` that waits. While no rules are known, nothing is decided: every operation but `ids` answers 503.
  */
 export function checkHandlers(context: CheckContext): OperationHandlers<CheckOperation> {
   const answers = decisionAnswers(context)

@@ -76,7 +76,9 @@ export interface DecisionAnswerParts {
   readonly random: Random
 }
 
-/** Turns decisions into answers: 200 when allowed, 429 when not, each with an id of its own and the rate limit headers. */
+/**
+ * Turns decisions into answers: 200 when allowed, 429 when not, each with an id of its own and the rate limit headers.
+ */
 export class DecisionAnswers {
   readonly #clock: Clock
   readonly #nextId: () => string | undefined
@@ -118,7 +120,7 @@ export class DecisionAnswers {
     return rateLimitHeaders(decision, this.#clock.nowMicros() / MICROS_PER_MS, options)
   }
 
-  /** The answer to a batch: 200 whatever the decisions are. It has no rate limit headers: there is one limit for each decision. */
+  /** The answer to a batch: always 200, without rate limit headers, because each decision has its own limit. */
   tellAll(decisions: readonly PolicyDecision[]): Answer {
     return jsonAnswer(200, batchAnswerJson(decisions.map((decision) => this.#answerOf(decision))))
   }
@@ -127,7 +129,7 @@ export class DecisionAnswers {
     return checkAnswer(decision, decision.dimension, this.#idOrNone())
   }
 
-  /** A decision that was made is told, also when there is no id for it, such as while the clock is behind. */
+  /** A decision is answered even if no id can be made for it, such as while the clock is behind. */
   #idOrNone(): string | undefined {
     try {
       return this.#nextId()
@@ -155,7 +157,7 @@ export function requestsFrom(homeRegion: string | undefined): CheckParts['reques
   return (request) => policyRequestOf(request, homeRegion)
 }
 
-/** The request that the rules are asked about. `homeRegion` is where callers are that do not say it. */
+/** The request as the engine takes it. `homeRegion` is the region of callers that send none. */
 export function policyRequestOf(request: ValidCheckRequest, homeRegion: string | undefined): PolicyRequest {
   const { resource, method, ip, user, apiKey, tenant, descriptors, service, region, tier, tokens } = request
   const asked = {
@@ -171,7 +173,7 @@ export function policyRequestOf(request: ValidCheckRequest, homeRegion: string |
     tier,
     cost: tokens,
   }
-  // To the engine a field that is undefined is one that is not there; to the compiler it is not. All requests have one shape,
-  // which is quicker than each its own.
+  // To the engine a field that is undefined is one that is not there; to the compiler it is not. All requests have one
+  // shape, which is quicker than each its own.
   return asked as PolicyRequest
 }

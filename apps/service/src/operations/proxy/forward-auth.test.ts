@@ -26,7 +26,7 @@ async function remaining(node: RunningService, forwardedFor: string): Promise<st
 }
 
 describe('forward authentication', () => {
-  it('allows with 200 and denies with 429 or the status that is asked for, with the headers of a check', async () => {
+  it('allows with 200 and denies with 429 or the requested status, with the headers of a check', async () => {
     const node = await start({ checkKey: true })
     const statuses: number[] = []
     for (let call = 0; call < 3; call++) statuses.push((await ask(node, FORWARDED)).status)

@@ -104,8 +104,8 @@ class TrustedProxies {
   }
 
   /**
-   * The last address that is not of a trusted proxy: every proxy has appended the one that it saw, and what is before the
-   * first trusted one was written by the client. The first address if all are trusted; undefined if there is none.
+   * The last address that is not of a trusted proxy: every proxy appends the address that it saw, and everything before
+   * the first trusted one was written by the client. The first address if all are trusted; undefined if there is none.
    */
   clientOf(forwardedFor: string): string | undefined {
     const entries = forwardedFor.split(',').map(withoutPort)

@@ -113,7 +113,7 @@ describe.each<Mode>(['sync', 'async'])('a request by descriptors, on a store tha
     expect((await decide([back('user=u1')], { hitsAddend: 100 })).statuses[0]?.remaining).toBe(3)
     expect(await remaining('user=u1', 'quiet')).toEqual([3, 1])
     // Nothing to give back: no rule, no units, no use.
-    expect(codes(await decide([back('nobody=x'), back('user=u2'), back('user=u1', { hitsAddend: 0 })]))).toEqual(
+    expect(codes(await decide([back('unknown=x'), back('user=u2'), back('user=u1', { hitsAddend: 0 })]))).toEqual(
       Array(4).fill('ok'),
     )
     expect(await remaining('user=u2')).toEqual([3])

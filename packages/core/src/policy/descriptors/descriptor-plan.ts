@@ -36,7 +36,7 @@ class AskedDescriptor implements DescriptorStatus {
     return this.rule?.quota === true && this.matched !== 'replaced' && !this.#isRefund
   }
 
-  /** What to give back before anything is asked; undefined when it takes units. */
+  /** Units to give back before the decision. Undefined if it takes units. */
   get refund(): DescriptorRefund | undefined {
     if (!this.#isRefund || this.matched !== 'limit' || this.#units === 0) return undefined
     return { limit: this.rule!.limit!, key: this.#key, units: this.#units }
@@ -110,7 +110,7 @@ export class DescriptorPlan {
     for (let index = 0; index < this.#asked.length; index++) this.#place(this.#asked[index]!)
   }
 
-  /** What to give back before the questions are asked; undefined when there is nothing. */
+  /** Units to give back before the batches are sent. Undefined if there are none. */
   refunds(): readonly DescriptorRefund[] | undefined {
     let refunds: DescriptorRefund[] | undefined
     for (let index = 0; index < this.#asked.length; index++) {

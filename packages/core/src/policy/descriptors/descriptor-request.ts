@@ -11,8 +11,8 @@ export interface RequestDescriptor {
   /** Units this descriptor takes, instead of the request's; 0 asks only. */
   readonly hitsAddend?: number
   /**
-   * Gives the units back instead of taking them, down to nothing used. Its status is `ok`. Default: false. What is given
-   * back stands, whatever is decided about the other descriptors.
+   * Gives the units back instead of taking them, down to nothing used. Its status is `ok`. Default: false. What is
+   * given back stands, whatever is decided about the other descriptors.
    */
   readonly isNegativeHits?: boolean
 }

@@ -1,7 +1,7 @@
 import { FakeClock, FakeTimers, START_MICROS } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { compileRule } from '../../rule-kinds.ts'
 import type { FailureMode } from '../../rule/rule.ts'
+import { compileRule } from '../../rule-kinds.ts'
 import { createBatch, createItem } from '../batch.ts'
 import { CallbackStore, type PendingBatch } from '../callback-store.ts'
 import type { Batch } from '../store.ts'

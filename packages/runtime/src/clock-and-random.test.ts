@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { systemNowMs, systemRandom, systemSleep, systemTurnEnd } from './system.ts'
+import { systemNowMs, systemRandom, systemSleep, systemTurnEnd } from './clock-and-random.ts'
 
 const DAY_MS = 86_400_000
 
@@ -93,7 +93,7 @@ describe('systemTurnEnd', () => {
   it('comes after the code that runs now where the platform knows no turns', async () => {
     vi.stubGlobal('setImmediate', undefined)
     vi.resetModules()
-    const platform = await import('./system.ts')
+    const platform = await import('./clock-and-random.ts')
     const order: string[] = []
     platform.systemTurnEnd(() => order.push('turn end'))
     order.push('code')
