@@ -15,8 +15,7 @@ export const serveCommand: Command = passThroughCommand({
     const program = programs.start('@sluice/service', { args: passed, capture: isJson ? 'events' : 'nothing' })
     if (program === undefined) {
       throw new CliError('SLUICE_CLI_PROGRAM_MISSING', {
-        detail:
-          'The package @sluice/service is not installed. Install the package again: "npm install sluice".',
+        detail: 'The package @sluice/service is not installed. Install the package again: "npm install sluice".',
       })
     }
     if (!isJson) return { value: undefined, text: '', exitCode: (await program.ended) as ExitCode }
