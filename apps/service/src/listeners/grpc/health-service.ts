@@ -90,7 +90,7 @@ export class HealthService {
   #tell(call: GrpcCall, serving: Serving): void {
     if (call.hasEnded) return
     this.#watches.set(call, serving)
-    // The next change would wait in memory for a client that does not read, so the call ends and the client may repeat it.
+    // The next change would wait in memory for a client that does not read, so the call ends. The client may repeat it.
     if (!call.send(frames.get(serving)!)) call.fail(new GrpcError('RESOURCE_EXHAUSTED', 'The client reads too slowly'))
   }
 
