@@ -154,7 +154,7 @@ describe('the command of the installed package', () => {
 })
 
 describe.each([
-  ['pnpm', 'pnpm/bin/pnpm.mjs', { 'pnpm-workspace.yaml': (yaml: string) => `overrides:\n  yaml: "file:${yaml}"\n` }],
+  ['pnpm', 'pnpm/bin/pnpm.cjs', { 'pnpm-workspace.yaml': (yaml: string) => `overrides:\n  yaml: "file:${yaml}"\n` }],
   ['yarn, which loads packages from zip files,', '@yarnpkg/cli-dist/bin/yarn.js', {}],
 ] as const)('installed by %s', (name, manager, files) => {
   let folder: string
