@@ -65,6 +65,8 @@ export class FallbackStore extends CallbackStore implements CallGuard {
   readonly #breaker: Breaker
   readonly #queue: DeadlineQueue
   readonly #urgentQueue: DeadlineQueue
+  /** Urgent calls whose callers were answered without the store. The breaker waits for the usual deadline. */
+  readonly #overdueQueue: DeadlineQueue
   readonly #local: LocalDecisions
   readonly #observe: StoreObserver | undefined
   readonly #failureMode: FailureMode
@@ -97,6 +99,8 @@ export class FallbackStore extends CallbackStore implements CallGuard {
     this.#held = start?.untilStarted === undefined ? undefined : []
     this.#queue = new DeadlineQueue({ deadlineMs, timers, monotonicMs })
     this.#urgentQueue = new DeadlineQueue({ deadlineMs: urgentDeadlineMs, timers, monotonicMs })
+    const restMs = Math.max(1, deadlineMs - urgentDeadlineMs)
+    this.#overdueQueue = new DeadlineQueue({ deadlineMs: restMs, timers, monotonicMs })
     this.#local = new LocalDecisions({ ...rest, random })
     this.#breaker = new Breaker({
       ...breaker,
@@ -173,10 +177,11 @@ export class FallbackStore extends CallbackStore implements CallGuard {
     const error = closedError()
     for (const call of this.#held ?? []) if (!call.isQueued) call.reject(error)
     this.#held = undefined
-    for (const queue of [this.#queue, this.#urgentQueue]) {
+    for (const queue of [this.#queue, this.#urgentQueue, this.#overdueQueue]) {
       queue.close()
       for (let waiting = queue.shift(); waiting !== undefined; waiting = queue.shift()) {
         const call = waiting as GuardedCall
+        if (call.hasEnded) continue
         call.hasEnded = true
         call.abandon()
         call.reject(error)
@@ -202,7 +207,7 @@ export class FallbackStore extends CallbackStore implements CallGuard {
 
   /** Makes a call, or ends it at once. Never throws. */
   #send(call: GuardedCall): void {
-    if ((this.#held?.length ?? this.#pendingCalls) >= this.#maxPending) {
+    if ((this.#held?.length ?? this.#pendingCalls + this.#overdueQueue.size) >= this.#maxPending) {
       this.#fallBack(call, { cause: 'deadline', charged: 'no' }, undefined)
       return
     }
@@ -255,7 +260,10 @@ export class FallbackStore extends CallbackStore implements CallGuard {
   }
 
   answered(call: GuardedCall): boolean {
-    if (call.hasEnded) return false
+    if (call.hasEnded) {
+      if (this.#leaveOverdue(call)) this.#breaker.succeeded(call.ticket, call.sentMs)
+      return false
+    }
     call.hasEnded = true
     call.queue.remove(call)
     // As of when it was sent, which saves reading the clock again and is at most one deadline ago.
@@ -266,7 +274,10 @@ export class FallbackStore extends CallbackStore implements CallGuard {
   }
 
   failed(call: GuardedCall, error: unknown): void {
-    if (call.hasEnded) return
+    if (call.hasEnded) {
+      if (this.#leaveOverdue(call)) this.#breaker.failed(call.ticket, this.#monotonicMs())
+      return
+    }
     call.hasEnded = true
     call.queue.remove(call)
     const failure = failureOf(error)
@@ -284,14 +295,31 @@ export class FallbackStore extends CallbackStore implements CallGuard {
   }
 
   expired(call: GuardedCall, nowMs: number): void {
+    if (call.hasEnded) {
+      call.isOverdue = false
+      this.#breaker.failed(call.ticket, nowMs)
+      return
+    }
     call.hasEnded = true
     if (call.ticket !== NOT_ADMITTED) {
       this.#tellAsked(call, 'failed')
       this.#failed++
-      this.#breaker.failed(call.ticket, nowMs)
+      if (call.queue === this.#urgentQueue) {
+        // A store slower than the deadline of urgent calls is no failure for the others.
+        call.isOverdue = true
+        this.#overdueQueue.add(call, nowMs)
+      } else this.#breaker.failed(call.ticket, nowMs)
     }
     call.abandon()
     this.#fallBack(call, { cause: 'deadline', charged: call.isSent ? 'unknown' : 'no' }, undefined)
+  }
+
+  /** Whether the breaker still waits for the outcome of a call whose caller has been answered. It no longer does. */
+  #leaveOverdue(call: GuardedCall): boolean {
+    if (!call.isOverdue) return false
+    call.isOverdue = false
+    this.#overdueQueue.remove(call)
+    return true
   }
 
   note(batch: Batch): void {

@@ -14,6 +14,8 @@ export interface GuardedCall extends WaitingCall {
   /** Where it waits for its deadline: an urgent call from the beginning, others once they are made. */
   readonly queue: DeadlineQueue
   isQueued: boolean
+  /** Whether its caller was answered without the store, and the breaker waits for the outcome. */
+  isOverdue: boolean
   /** Of the breaker. {@link NOT_ADMITTED} while the call is not made. */
   ticket: number
   /** Whether the store beneath may have changed something. */
@@ -59,6 +61,7 @@ export class DecideCall implements GuardedCall, PendingBatch {
   isSent = false
   isAbandoned = false
   isQueued = false
+  isOverdue = false
   next: PendingBatch | undefined = undefined
   readonly queue: DeadlineQueue
   readonly #guard: CallGuard
@@ -128,6 +131,7 @@ export class PromiseCall<T> implements GuardedCall {
   ticket: number = NOT_ADMITTED
   readonly isSent = true
   isQueued = false
+  isOverdue = false
   readonly queue: DeadlineQueue
   readonly #guard: CallGuard
   readonly #call: PromiseCallParts<T>

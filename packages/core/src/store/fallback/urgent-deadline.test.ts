@@ -121,6 +121,51 @@ describe('an urgent batch', () => {
     expect(answers).toEqual(['urgent: deadline'])
   })
 
+  it('does not open the breaker if the store answers within the usual deadline', async () => {
+    const { timers, ask, remote, store, answers } = scene()
+    for (let call = 0; call < 50; call++) {
+      const answer = ask('urgent', true)
+      await timers.advance(20)
+      remote.pending.at(-1)!.complete()
+      await answer
+    }
+    const usual = ask('usual', false)
+    expect(remote.pending).toHaveLength(51)
+    expect(new Set(answers)).toEqual(new Set(['urgent: deadline']))
+    expect(store.stats()).toMatchObject({ asked: 51, failed: 50, lateAnswers: 50, pending: 1 })
+    remote.pending.at(-1)!.complete()
+    expect((await usual).failure).toBeUndefined()
+  })
+
+  it('opens the breaker if the store does not answer within the usual deadline either', async () => {
+    const { timers, ask, remote, answers } = scene()
+    for (let call = 0; call < 50; call++) {
+      const answer = ask('urgent', true)
+      await timers.advance(50)
+      await answer
+    }
+    expect(remote.pending.length).toBeLessThan(50)
+    expect(answers.at(-1)).toBe('urgent: breaker')
+  })
+
+  it.each([
+    ['fails', 'urgent: breaker'],
+    ['is answered', 'urgent: deadline'],
+  ])('that %s late counts once for the breaker', async (outcome, last) => {
+    const { timers, ask, remote, answers } = scene()
+    for (let call = 0; call < 50; call++) {
+      const sent = remote.pending.length
+      const answer = ask('urgent', true)
+      await timers.advance(20)
+      const pending = remote.pending[sent]
+      if (outcome === 'fails') pending?.fail(new Error('connection lost'))
+      else pending?.complete()
+      await answer
+      await timers.advance(100)
+    }
+    expect(answers.at(-1)).toBe(last)
+  })
+
   it('is answered when the store is closed, once', async () => {
     const { timers, ask, store } = scene({ isStarting: true })
     const answers = Promise.allSettled([ask('held', true), ask('usual', false)])
