@@ -29,7 +29,7 @@ export interface GuardedCall extends WaitingCall {
   reject(error: unknown): void
 }
 
-/** The store that watches over calls: it is told how each one went. */
+/** The store that makes the calls, and receives the outcome of each. */
 export interface CallGuard {
   /** A call was answered. Returns false when it had ended before: the answer is too late. */
   answered(call: GuardedCall): boolean
