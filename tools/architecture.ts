@@ -34,12 +34,12 @@ export const importTable: Readonly<Record<string, ImportRow>> = {
     npm: 'none',
   },
   service: {
-    workspace: ['core', 'contract', 'runtime', 'store-redis', 'config-store'],
+    workspace: ['core', 'contract', 'runtime', 'store-redis', 'config-store', 'gateway'],
     node: true,
     npm: 'dependencies',
   },
   gateway: {
-    workspace: ['core', 'contract', 'runtime', 'middleware', 'client', 'store-redis'],
+    workspace: ['core', 'contract', 'runtime', 'middleware'],
     node: true,
     npm: 'dependencies',
   },
@@ -48,7 +48,7 @@ export const importTable: Readonly<Record<string, ImportRow>> = {
     node: true,
     npm: 'dependencies',
   },
-  dashboard: { workspace: ['contract'], node: false, npm: 'dependencies' },
+  dashboard: { workspace: ['contract', 'core'], node: false, npm: 'dependencies' },
   harness: {
     workspace: ['client', 'contract', 'core', 'runtime', 'store-redis', 'testing/servers'],
     node: true,

@@ -1,0 +1,196 @@
+/** The parts of a configuration file that describe the gateway, as they are written. */
+export interface GatewayConfig {
+  /** Settings of all routes. */
+  readonly gateway?: GatewayOptionsConfig
+  /** In order of writing; the most specific route wins, then the first. */
+  readonly routes?: readonly RouteConfig[]
+  /** By name. */
+  readonly upstreams?: Readonly<Record<string, UpstreamConfig>>
+}
+
+/** Settings of the gateway as a whole. */
+export interface GatewayOptionsConfig {
+  /** Networks whose `X-Forwarded-For` and `Forwarded` are believed. Default: none. */
+  readonly trustedProxies?: readonly string[]
+  /** Networks that must start each connection with a PROXY protocol header. Default: none. */
+  readonly proxyProtocolFrom?: readonly string[]
+  readonly tls?: TlsConfig
+  readonly accessLog?: 'off' | 'json' | 'combined'
+  readonly timeouts?: TimeoutsConfig
+  /** Largest request body. Default: 10 MiB. */
+  readonly maxBodyBytes?: number
+  /** Paths that are answered by the gateway itself, without limits: liveness and readiness. */
+  readonly healthPaths?: readonly string[]
+  readonly consumers?: readonly ConsumerConfig[]
+  readonly jwt?: JwtConfig
+  /** Services that must be available before the gateway is ready, by name. */
+  readonly services?: Readonly<Record<string, StartupServiceConfig>>
+}
+
+export interface TlsConfig {
+  /** The first one is used for names that no other has. */
+  readonly certificates: readonly {
+    readonly cert: string
+    readonly key: string
+    /** Names such as `api.example.com` or `*.example.com`. Default: those in the certificate. */
+    readonly names?: readonly string[]
+  }[]
+}
+
+/** All in milliseconds or as text such as `5s`. */
+export interface TimeoutsConfig {
+  /** To connect to an instance. Default: 2 s. */
+  readonly connect?: number | string
+  /** From the last byte of a request to the headers of its response. Default: 30 s. */
+  readonly headers?: number | string
+  /** Without a byte in either direction. Default: 60 s. */
+  readonly idle?: number | string
+  /** For the whole exchange. Default: no limit, because streams and events have none. */
+  readonly total?: number | string
+}
+
+/** A caller with a key. The key itself is never written: only its hash. */
+export interface ConsumerConfig {
+  /** Becomes the `user` of requests. */
+  readonly name: string
+  /** `sha256:` and 64 hexadecimal digits of the key. */
+  readonly keys: readonly string[]
+  readonly tier?: string
+  readonly tenant?: string
+}
+
+export interface JwtConfig {
+  /** URL or path of a JSON Web Key Set. */
+  readonly jwks: string
+  readonly issuer?: string
+  readonly audience?: string | readonly string[]
+  /** Default: those that the key set names, never `none`. */
+  readonly algorithms?: readonly string[]
+  /** Which claims hold what. Default: `sub` is the user. */
+  readonly claims?: { readonly user?: string; readonly tenant?: string; readonly tier?: string }
+}
+
+export interface StartupServiceConfig {
+  /** An HTTP URL that must answer with 2xx, or `tcp://host:port`. */
+  readonly url: string
+  readonly dependsOn?: readonly string[]
+}
+
+export interface RouteConfig {
+  /** Unique; label of metrics and resource of limits unless `resource` says another. */
+  readonly name: string
+  readonly match: RouteMatchConfig
+  readonly upstream: string
+  readonly rewrite?: {
+    /** Removes this prefix from the path. */
+    readonly stripPrefix?: string
+    /** Puts this prefix before the path. */
+    readonly addPrefix?: string
+    /** Replaces the `Host` of the request. Default: the host of the request. */
+    readonly host?: string
+  }
+  /** What limits call this request. Default: its path. */
+  readonly resource?: string
+  /** `required`: requests without a verified identity are answered with 401. Default: `optional`. */
+  readonly auth?: 'required' | 'optional' | 'none'
+  /** `off`: nothing is limited here, such as for internal services that have their own limits. */
+  readonly limits?: 'on' | 'off'
+  readonly charge?: {
+    /** Statuses or classes such as `5xx` whose charge is given back. */
+    readonly refund?: readonly (number | string)[]
+    /** Only these statuses are charged; excludes `refund`. */
+    readonly only?: readonly (number | string)[]
+  }
+  readonly blockAfter?: {
+    readonly responses: number
+    readonly within: number | string
+    readonly blockFor: number | string
+    /** Default: 401 and 403. Never 5xx. */
+    readonly statuses?: readonly number[]
+  }
+  readonly denial?: {
+    /** Default: 429. */
+    readonly status?: number
+    readonly contentType?: string
+    /** Text, or `file:` and a path. `{retryAfter}` and `{rule}` are replaced. */
+    readonly body?: string
+  }
+  readonly webSocket?: {
+    readonly messagesPerSecond?: number
+    readonly bytesPerSecond?: number
+    /** How much may come at once. Default: one second's worth. */
+    readonly burst?: number
+  }
+  readonly timeouts?: TimeoutsConfig
+  readonly maxBodyBytes?: number
+  readonly retries?: RetriesConfig
+  /** Of this traffic when capacity is short: lower goes first. 0 to 3. Default: 1. */
+  readonly priority?: number
+}
+
+export interface RouteMatchConfig {
+  /** Names such as `api.example.com` or `*.example.com`. Default: any. */
+  readonly hosts?: readonly string[]
+  /** Path pattern, as in rules: `/orders/:id`, `/static/*`. */
+  readonly path?: string
+  readonly methods?: readonly string[]
+  /** Headers that must have these values; `*` for any value. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface RetriesConfig {
+  /** In addition to the first attempt. Default: 1. */
+  readonly attempts?: number
+  /** Statuses of idempotent requests without body that are tried again. Default: 502, 503, 504. */
+  readonly statuses?: readonly number[]
+  /** Share of requests of an upstream that may be retries. Default: 0.2. */
+  readonly budget?: number
+}
+
+export interface UpstreamConfig {
+  readonly instances: readonly InstanceConfig[]
+  readonly balance?: 'round-robin' | 'least-connections' | 'hash'
+  /** With `hash`: by what. `header:NAME` and `cookie:NAME` name it. */
+  readonly hashBy?: string
+  readonly protocol?: 'http1' | 'http2'
+  readonly tls?: {
+    /** File with the certificates of authorities. Default: those of the system. */
+    readonly ca?: string
+    /** Default: the host of the instance. */
+    readonly serverName?: string
+    readonly cert?: string
+    readonly key?: string
+  }
+  readonly health?: {
+    readonly active?: {
+      readonly path: string
+      readonly interval?: number | string
+      readonly timeout?: number | string
+      readonly healthyAfter?: number
+      readonly unhealthyAfter?: number
+    }
+    readonly passive?: { readonly failures?: number; readonly pause?: number | string }
+  }
+  /** Time in which a new or recovered instance goes from a tenth of its weight to all of it. Default: 0. */
+  readonly slowStart?: number | string
+  readonly concurrency?: {
+    /** `adaptive` finds the limit by latency. Default: `off`. */
+    readonly mode?: 'off' | 'adaptive' | 'fixed'
+    readonly limit?: number
+    readonly min?: number
+    readonly max?: number
+  }
+  /** Connections to each instance. Default: 128. */
+  readonly connections?: number
+  /** Link-local and metadata addresses that are allowed all the same. */
+  readonly allowAddresses?: readonly string[]
+  /** How often names are resolved again. Default: 10 s. */
+  readonly resolveEvery?: number | string
+}
+
+export interface InstanceConfig {
+  /** `http://host:port` or `https://host:port`, without a path. */
+  readonly url: string
+  /** Default: 1. */
+  readonly weight?: number
+}

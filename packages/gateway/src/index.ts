@@ -1,0 +1,1 @@
+export type { GatewayConfig } from './config/gateway-config.ts'
