@@ -1,3 +1,5 @@
+export { checkGatewayConfig, type GatewayCheckOptions } from './config/check-gateway-config.ts'
+export { compileGateway } from './config/compile-gateway.ts'
 export type { CompiledConfig, Route, RoutedRequest, Router } from './config/compiled-config.ts'
 export type { GatewayConfig } from './config/gateway-config.ts'
 export { createGateway, type Gateway, type GatewayParts } from './gateway.ts'
