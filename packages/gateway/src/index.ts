@@ -1,1 +1,5 @@
+export type { CompiledConfig, Route, RoutedRequest, Router } from './config/compiled-config.ts'
 export type { GatewayConfig } from './config/gateway-config.ts'
+export { createGateway, type Gateway, type GatewayParts } from './gateway.ts'
+export type { Caller, CallerAnswer, Identifier } from './identity/caller.ts'
+export type { Upstream } from './upstreams/upstream.ts'
