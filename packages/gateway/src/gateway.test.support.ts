@@ -51,8 +51,8 @@ export function configOf(
   fields: Partial<CompiledConfig> = {},
 ): CompiledConfig {
   return {
-    router: { routes, find: () => routes[0], isAmbiguous: () => false },
     options: {},
+    router: { routes, find: () => routes[0], isAmbiguous: () => false },
     upstreams: new Map(
       Object.entries(upstreams).map(([name, urls]) => [name, { instances: urls.map((url) => ({ url })) }]),
     ),
@@ -112,13 +112,8 @@ export class ListedUpstream implements Upstream {
   }
 
   stats(): UpstreamStats {
-    return {
-      name: this.name,
-      instances: [],
-      unresolved: [],
-      retries: { taken: 0, denied: 0 },
-      turnedAway: { noHealthyInstance: 0, noCapacity: 0 },
-    }
+    const turnedAway = { noHealthyInstance: 0, noCapacity: 0 }
+    return { name: this.name, instances: [], unresolved: [], retries: { taken: 0, denied: 0 }, turnedAway }
   }
 
   start(): Promise<void> {

@@ -4,4 +4,7 @@ export type { CompiledConfig, Route, RoutedRequest, Router } from './config/comp
 export type { GatewayConfig } from './config/gateway-config.ts'
 export { createGateway, type Gateway, type GatewayParts } from './gateway.ts'
 export type { Caller, CallerAnswer, Identifier } from './identity/caller.ts'
-export type { Upstream } from './upstreams/upstream.ts'
+export { CredentialIdentifier, type IdentifierParts } from './identity/identifier.ts'
+export type { KeySetStats } from './identity/key-set.ts'
+export { createUpstream } from './upstreams/create-upstream.ts'
+export type { Upstream, UpstreamStats } from './upstreams/upstream.ts'
