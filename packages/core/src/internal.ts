@@ -25,6 +25,7 @@ export {
 } from './policy/rule-set/checks/check-rule-set.ts'
 export { fileContent } from './policy/rule-set/checks/rule-set-file.ts'
 export { pointerTo, SchemaCheck } from './policy/rule-set/checks/schema-check.ts'
+export { describeMatch, describeRule, describeTier } from './policy/rule-set/describe-rule.ts'
 export type { JsonSchema } from './policy/rule-set/schema/rule-set-json-schema.ts'
 export { RULE_SET_FILE_SCHEMA, RULE_SET_SCHEMA } from './policy/rule-set/schema/rule-set-schema.ts'
 export { undeclaredDimensions } from './policy/rule-set/undeclared-dimensions.ts'
