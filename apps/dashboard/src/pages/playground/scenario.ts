@@ -99,6 +99,9 @@ export function ruleOf(algorithm: AlgorithmName, scenario: Scenario): Rule {
   }
 }
 
+/** The numbers of a scenario that are typed in. */
+export type NumberFieldName = 'limit' | 'burst' | 'holdMs' | 'rate' | 'size'
+
 interface NumberField {
   readonly least: number
   readonly most: number
@@ -106,16 +109,13 @@ interface NumberField {
 }
 
 /** Bounds of the numbers of a scenario. */
-export const NUMBER_FIELDS = {
+export const NUMBER_FIELDS: Readonly<Record<NumberFieldName, NumberField>> = {
   limit: { least: 1, most: 2000, isWhole: true },
   burst: { least: 1, most: 2000, isWhole: true },
   holdMs: { least: 1, most: 60_000, isWhole: true },
   rate: { least: 0, most: 1000, isWhole: false },
   size: { least: 1, most: 2000, isWhole: true },
-} as const satisfies Readonly<Record<string, NumberField>>
-
-/** A name of {@link NUMBER_FIELDS}. */
-export type NumberFieldName = keyof typeof NUMBER_FIELDS
+}
 
 /** Longest window: longer ones make no other picture. */
 const LONGEST_WINDOW_MS = 3_600_000

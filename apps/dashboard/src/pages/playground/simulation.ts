@@ -9,7 +9,7 @@ import { trafficOf } from './traffic.ts'
 export const RESULT_COLUMNS = 96
 
 /** Columns of one window. */
-export const COLUMNS_PER_WINDOW = RESULT_COLUMNS / SIMULATED_WINDOWS
+export const COLUMNS_PER_WINDOW: number = RESULT_COLUMNS / SIMULATED_WINDOWS
 
 /** Whole windows since 1970, so that the boundaries of fixed windows are those of the simulation. */
 const BEGINNING_WINDOWS = 1_000_000
