@@ -4,6 +4,9 @@ export type PlainData = null | boolean | number | string | readonly PlainData[] 
 /** Lists and objects up to this many characters stand on one line. */
 const INLINE_LENGTH = 72
 
+/** Objects with more properties than a window has do not: rules are easier to compare line by line. */
+const INLINE_PROPERTIES = 3
+
 /** Plain data as YAML. Properties that are undefined are left out. */
 export function writeYaml(value: unknown): string {
   const data = JSON.parse(JSON.stringify(value)) as PlainData
@@ -35,6 +38,7 @@ function blockLines(value: PlainData): string[] | undefined {
 function isInline(value: PlainData): boolean {
   if (typeof value !== 'object' || value === null) return true
   const parts: readonly PlainData[] = Object.values(value)
+  if (!Array.isArray(value) && parts.length > INLINE_PROPERTIES) return false
   return parts.every((part) => typeof part !== 'object' || part === null) && scalarOrFlow(value).length <= INLINE_LENGTH
 }
 
