@@ -7,6 +7,7 @@ import type { SignalMessages } from './alerts/alert-signals.ts'
 import type { BlockMessages } from './alerts/block-export.ts'
 import type { AlertMessages } from './alerts/process-alerts.ts'
 import type { FollowMessages } from './config/follow-changes.ts'
+import type { GatewayMessages } from './observability/gateway-status.ts'
 import type { ReportMessages } from './observability/metrics-aggregator.ts'
 import type { ReservationMessages } from './reservations/reservations.ts'
 import type { Settings } from './settings.ts'
@@ -20,6 +21,7 @@ export interface ServiceMessages
     FollowMessages,
     ReportMessages,
     ReservationMessages,
+    GatewayMessages,
     CallReportMessages {
   /** The configuration of each thread: version, source and age. */
   'config.stats': () => ConfigStats

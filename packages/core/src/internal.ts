@@ -27,6 +27,7 @@ export {
 export { ProblemList } from './policy/rule-set/checks/problem-list.ts'
 export { fileContent, gatewayPartsOf } from './policy/rule-set/checks/rule-set-file.ts'
 export { pointerTo, SchemaCheck } from './policy/rule-set/checks/schema-check.ts'
+export { describeMatch, describeRule, describeTier } from './policy/rule-set/describe-rule.ts'
 export type { JsonSchema } from './policy/rule-set/schema/rule-set-json-schema.ts'
 export { RULE_SET_FILE_SCHEMA, RULE_SET_SCHEMA } from './policy/rule-set/schema/rule-set-schema.ts'
 export { describeValue } from './policy/rule-set/schema/schema-node.ts'

@@ -9,13 +9,20 @@ import { blockHandlers, incidentHandlers } from './blocks.ts'
 import type { AdminContext, AdminOptions } from './config-access.ts'
 import { ConfigAccess } from './config-access.ts'
 import { memberHandlers, overrideHandlers } from './entries.ts'
+import type { GatewayOperation } from './gateway.ts'
 import type { ObservabilityOperation } from './metrics.ts'
 import { namedPartHandlers, rateLimitHandlers } from './rules.ts'
 import { explainHandlers, resetHandlers, usageHandlers } from './usage.ts'
 import { versionHandlers } from './versions.ts'
 
 /** The operations whose handlers are made elsewhere. */
-type OtherOperation = CheckOperation | 'forwardAuth' | AlertOperation | ObservabilityOperation | ListenerOperation
+type OtherOperation =
+  | CheckOperation
+  | 'forwardAuth'
+  | AlertOperation
+  | ObservabilityOperation
+  | GatewayOperation
+  | ListenerOperation
 
 /**
  * The admin API: reads and changes of the configuration, and questions about it. Who asks was found out before; every

@@ -249,9 +249,9 @@ function inOrderOf(operations: readonly Operation[]): readonly Operation[] {
   return [...operations].sort((one, other) => placeOf(one) - placeOf(other))
 }
 
-/** Alerts and traffic are others' work. */
+/** Alerts, traffic and the gateway are others' work. */
 function isOwn(path: string, tag: string): boolean {
-  return tag !== 'alerts' && !['/admin/live', '/admin/history', '/admin/top'].includes(path)
+  return tag !== 'alerts' && !['/admin/live', '/admin/history', '/admin/top', '/admin/gateway'].includes(path)
 }
 
 /** The id of the key that a token is of. */
