@@ -258,3 +258,12 @@ export const PAGE_PARAMETERS = {
   }),
   limit: query('Maximum number of items. Default: 100.', { type: 'integer', minimum: 1, maximum: 1000, default: 100 }),
 }
+
+/** Which node figures are of. */
+export const NODE_PARAMETER = {
+  node: query('Only this node, by id or name; self for the one that answers. Default: all nodes together.', {
+    type: 'string',
+    minLength: 1,
+    maxLength: 300,
+  }),
+}
