@@ -13,7 +13,14 @@ import type { CompiledConfig, Route } from './config/compiled-config.ts'
 import type { UpstreamConfig } from './config/gateway-config.ts'
 import { createGateway, type Gateway, type GatewayParts } from './gateway.ts'
 import type { Identifier } from './identity/caller.ts'
-import type { Attempt, AttemptOutcome, BalancedRequest, NoInstance, Upstream } from './upstreams/upstream.ts'
+import type {
+  Attempt,
+  AttemptOutcome,
+  BalancedRequest,
+  NoInstance,
+  Upstream,
+  UpstreamStats,
+} from './upstreams/upstream.ts'
 
 /** A route with everything off. */
 export function routeOf(fields: Partial<Route> = {}): Route {
@@ -87,6 +94,7 @@ export class ListedUpstream implements Upstream {
     const { hostname, port, host } = new URL(instance)
     return {
       instance,
+      url: instance,
       dispatcher: this.#pools.get(instance)!,
       authority: host,
       connect: () =>
@@ -102,8 +110,9 @@ export class ListedUpstream implements Upstream {
     return this.retriesLeft-- > 0
   }
 
-  stats(): { name: string; instances: [] } {
-    return { name: this.name, instances: [] }
+  stats(): UpstreamStats {
+    const turnedAway = { noHealthyInstance: 0, noCapacity: 0 }
+    return { name: this.name, instances: [], unresolved: [], retries: { taken: 0, denied: 0 }, turnedAway }
   }
 
   start(): Promise<void> {

@@ -31,9 +31,11 @@ export interface UpstreamLog {
 /** How many failures in a row open the breaker of an instance, and for how long at first. */
 const PASSIVE_FAILURES = 5
 const PASSIVE_PAUSE_MS = 1000
-/** How many times its first pause a pause may be, and the longest one that a breaker accepts. */
+/** How many times its first pause a pause may be. */
 const PAUSE_GROWTH = 10
+/** What a breaker accepts at most. */
 const LONGEST_PAUSE_MS = 60_000
+const MOST_FAILURES = 1000
 
 const DEFAULT_CONNECTIONS = 128
 
@@ -186,7 +188,7 @@ export class InstanceSet {
     const pauseMs = Math.min(LONGEST_PAUSE_MS, Math.ceil(msOf(pause, 'pause', PASSIVE_PAUSE_MS)))
     const fields = { upstream: this.#name, instance: id }
     return new Breaker({
-      failures,
+      failures: Math.min(MOST_FAILURES, failures),
       basePauseMs: pauseMs,
       maxPauseMs: Math.min(LONGEST_PAUSE_MS, pauseMs * PAUSE_GROWTH),
       random: this.#parts.random,
