@@ -51,7 +51,8 @@ export function configOf(
   fields: Partial<CompiledConfig> = {},
 ): CompiledConfig {
   return {
-    router: { routes, find: () => routes[0] },
+    options: {},
+    router: { routes, find: () => routes[0], isAmbiguous: () => false },
     upstreams: new Map(
       Object.entries(upstreams).map(([name, urls]) => [name, { instances: urls.map((url) => ({ url })) }]),
     ),

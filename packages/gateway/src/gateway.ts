@@ -22,6 +22,7 @@ export interface GatewayParts {
   readonly config: CompiledConfig
   readonly listen: ListenOptions
   readonly engine: PolicyEngine
+  /** Identifies callers under `config`. The gateway starts and closes it. */
   readonly identifier: Identifier
   /** Makes the instances of an upstream. The gateway starts and closes it. */
   readonly createUpstream: (name: string, config: UpstreamConfig) => Upstream
@@ -69,18 +70,16 @@ export class Gateway {
 
   constructor(parts: GatewayParts) {
     this.#parts = parts
-    const { timers, clock, random, logger, monotonicMs, listen, identifier } = parts
+    const { timers, clock, random, logger, monotonicMs, listen } = parts
     this.#metrics = new GatewayMetrics(parts.metrics, () => this.#server.connections)
     this.#watch = new ExchangeWatch(timers, monotonicMs)
     this.#limiter = limiterOf(parts)
     this.#exchangeParts = {
-      identifier,
       limits: this.#limiter,
       timers,
       random,
       monotonicMs,
       newRequestId: parts.newRequestId,
-      requestHeaders: new RequestHeaders(identifier.removedHeaders, random),
       metrics: this.#metrics,
       accessLog: new AccessLog(clock, parts.writeAccessLine ?? (() => undefined)),
       logger,
@@ -130,17 +129,19 @@ export class Gateway {
 
   /** Starts identity and upstreams, then listens. Rejects with the error of the system if it cannot listen. */
   async start(): Promise<void> {
-    await this.#parts.identifier.start()
-    await this.use(this.#parts.config)
+    await this.use(this.#parts.config, this.#parts.identifier)
     await this.#server.start()
   }
 
   /**
    * Replaces the configuration. New requests use it once its upstreams have started; requests in flight keep the one
    * that they started with. Upstreams that are the same in both go on; others close after their requests.
+   * `identifier`: for this configuration. Default: the one in use.
    */
-  use(config: CompiledConfig): Promise<void> {
-    const change = this.#changing.then(() => this.#replace(config))
+  use(config: CompiledConfig, identifier?: Identifier): Promise<void> {
+    const change = this.#changing.then(() =>
+      this.#replace(config, identifier ?? this.#active?.identifier ?? this.#parts.identifier),
+    )
     this.#changing = change.catch(() => undefined)
     return change
   }
@@ -161,11 +162,11 @@ export class Gateway {
     const active = this.#active
     this.#active = undefined
     await Promise.all([...this.#closing, ...[...(active?.upstreams.values() ?? [])].map((each) => each.close())])
-    await this.#parts.identifier.close()
+    await active?.identifier.close()
     await this.#limiter.close()
   }
 
-  async #replace(config: CompiledConfig): Promise<void> {
+  async #replace(config: CompiledConfig, identifier: Identifier): Promise<void> {
     const before = this.#active
     const upstreams = new Map<string, Upstream>()
     const added: Upstream[] = []
@@ -179,8 +180,16 @@ export class Gateway {
       upstreams.set(name, upstream)
       added.push(upstream)
     }
-    const active = new ActiveConfig(config, upstreams, (route) => this.#metrics.ofRoute(route))
-    await Promise.all(added.map((upstream) => upstream.start()))
+    const isSame = before?.identifier === identifier
+    const active = new ActiveConfig(config, {
+      upstreams,
+      identifier,
+      requestHeaders: isSame
+        ? before.requestHeaders
+        : new RequestHeaders(identifier.removedHeaders, this.#parts.random),
+      metricsOf: (route) => this.#metrics.ofRoute(route),
+    })
+    await Promise.all([isSame ? undefined : identifier.start(), ...added.map((upstream) => upstream.start())])
     this.#active = active
     if (before !== undefined) this.#retire(before, active)
   }
@@ -188,10 +197,11 @@ export class Gateway {
   /** Closes what only `before` uses, when its last request is done. */
   #retire(before: ActiveConfig, active: ActiveConfig): void {
     const kept = new Set(active.upstreams.values())
-    const removed = [...before.upstreams.values()].filter((upstream) => !kept.has(upstream))
+    const removed: { close(): Promise<void> }[] = [...before.upstreams.values()].filter((each) => !kept.has(each))
+    if (before.identifier !== active.identifier) removed.push(before.identifier)
     if (removed.length === 0) return
     const closing = before.free().then(async () => {
-      await Promise.all(removed.map((upstream) => upstream.close()))
+      await Promise.all(removed.map((each) => each.close()))
     })
     const settled = closing
       .catch((error: unknown) => this.#parts.logger.error('an upstream did not close', { error: String(error) }))

@@ -3,13 +3,7 @@ import type { PolicyRequest } from '@sluice/core/policy'
 import type { HttpLimiter, HttpOutcome, HttpRequest } from '@sluice/middleware'
 import type { Logger } from '@sluice/runtime'
 import type { RoutedRequest } from '../config/compiled-config.ts'
-import {
-  type Caller,
-  type CallerAnswer,
-  type Identifier,
-  isUnauthenticated,
-  type Unauthenticated,
-} from '../identity/caller.ts'
+import { type Caller, type CallerAnswer, isUnauthenticated, type Unauthenticated } from '../identity/caller.ts'
 import type { AccessLog } from '../observability/access-log.ts'
 import type { GatewayMetrics } from '../observability/gateway-metrics.ts'
 import type { BalancedRequest } from '../upstreams/upstream.ts'
@@ -17,19 +11,17 @@ import type { ActiveConfig, ActiveRoute } from './active-config.ts'
 import type { ClientConnection } from './connection.ts'
 import type { ExchangeWatch } from './exchange-watch.ts'
 import { type GatewayAnswer, problemAnswer } from './problems.ts'
-import { knownRequestId, type RequestHeaders } from './request-headers.ts'
+import { knownRequestId } from './request-headers.ts'
 import { hostOf, isAuthority, originForm } from './request-target.ts'
 
 /** What all exchanges of a gateway share. */
 export interface ExchangeParts {
-  readonly identifier: Identifier
   readonly limits: Pick<HttpLimiter<Exchange>, 'begin'>
   readonly timers: Timers
   readonly random: Random
   /** Milliseconds since some instant; never goes back. */
   readonly monotonicMs: () => number
   readonly newRequestId: () => string
-  readonly requestHeaders: RequestHeaders
   readonly metrics: GatewayMetrics
   readonly accessLog: AccessLog
   readonly logger: Logger
@@ -185,14 +177,14 @@ export abstract class Exchange implements HttpRequest, BalancedRequest {
   abstract check(nowMs: number): void
 
   #routed(): void {
-    const { parts, active } = this
+    const { active } = this
     const route = active.config.router.find(routed.of(this))
     if (route === undefined) {
       this.answer(NO_ROUTE)
       return
     }
     this.activeRoute = active.active(route)
-    const answer = parts.identifier.identify(this, route.auth)
+    const answer = active.identifier.identify(this, route.auth)
     if (answer instanceof Promise) {
       answer.then(
         (later) => this.#identified(later),

@@ -142,7 +142,7 @@ export class HttpExchange extends Exchange implements Dispatcher.DispatchHandler
       return
     }
     this.#target = route.targetOf(this.url)
-    this.#headers = this.parts.requestHeaders.build({
+    this.#headers = this.active.requestHeaders.build({
       rawHeaders: this.rawHeaders,
       connection: this.connection,
       isTrustedPeer: this.isTrustedPeer,
