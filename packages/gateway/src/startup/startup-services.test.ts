@@ -4,6 +4,7 @@ import { FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
 import { freePort } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { StartupServiceConfig } from '../config/gateway-config.ts'
+import { configOf, routeOf, startGateway, startUpstream } from '../gateway.test.support.ts'
 import { networkProbe, type ServiceProbe, StartupServices } from './startup-services.ts'
 
 /** Services of which a test says which are available. */
@@ -129,4 +130,17 @@ describe('the probe', () => {
   it('does not ask metadata services', async () => {
     await expect(ask('http://169.254.169.254/latest')).rejects.toMatchObject({ code: 'SLUICE_GATEWAY_DENIED_ADDRESS' })
   })
+})
+
+it('a gateway is not ready until its services were available, and says what it waits for', async () => {
+  const app = await startUpstream((_request, reply) => reply.writeHead(isUp ? 200 : 503).end())
+  let isUp = false
+  const url = `${app.url}/up`
+  const config = { ...configOf([routeOf()], { app: [app.url] }), options: { services: { app: { url } } } }
+  const { gateway, logged } = await startGateway({ config })
+  await expect.poll(() => gateway.awaitedServices).toEqual([{ name: 'app', url, problem: 'status 503' }])
+  expect(gateway.isReady).toBe(false)
+  isUp = true
+  await expect.poll(() => gateway.isReady, { timeout: 5000 }).toBe(true)
+  expect(logged.join('')).toContain('waiting for a service')
 })

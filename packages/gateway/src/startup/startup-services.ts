@@ -6,7 +6,7 @@ import type { StartupServiceConfig } from '../config/gateway-config.ts'
 import { AddressGuard } from '../upstreams/address-guard.ts'
 import { InstanceConnection } from '../upstreams/instance-connection.ts'
 import type { UpstreamLog } from '../upstreams/instance-set.ts'
-import type { Resolve } from '../upstreams/name-resolver.ts'
+import { type Resolve, resolveBySystem } from '../upstreams/name-resolver.ts'
 
 /** Finds out whether a service is available: resolves, or rejects with the reason. */
 export type ServiceProbe = (url: URL, signal: AbortSignal) => Promise<void>
@@ -127,7 +127,7 @@ function pause(timers: Timers, delayMs: number, signal: AbortSignal): Promise<vo
  * Asks over the network: a service with an HTTP URL is available if it answers with 2xx, one with `tcp://host:port` if it
  * accepts a connection. Addresses are checked as those of upstreams are.
  */
-export function networkProbe(resolve: Resolve): ServiceProbe {
+export function networkProbe(resolve: Resolve = resolveBySystem): ServiceProbe {
   const guard = new AddressGuard()
   return async (url, signal) => {
     const hostname = url.hostname.replace(/^\[|\]$/g, '')
