@@ -1,7 +1,7 @@
 import type { HeaderProfile } from '@sluice/contract'
 import { HEADER_PROFILES } from '@sluice/contract'
 import type { FailureMode } from '@sluice/core'
-import type { JsonSchema } from '@sluice/core/internal'
+import { type JsonSchema, METADATA_NETWORKS } from '@sluice/core/internal'
 import type { LogLevel } from '@sluice/runtime'
 
 /** What each setting is once it was read. */
@@ -89,8 +89,8 @@ const WEBHOOK_SECRET = 'whsec_([A-Za-z0-9+/]{4}){8,21}([A-Za-z0-9+/]{2}==|[A-Za-
 const NETWORKS = '^[0-9A-Fa-f.:/]+(,[0-9A-Fa-f.:/]+)*$'
 const HTTP_URLS = '^https?://[^\\s,]+(,https?://[^\\s,]+)*$'
 
-/** Link-local addresses and the metadata services of clouds, which hand out credentials. */
-export const DEFAULT_DENIED_TARGETS = '169.254.0.0/16,fe80::/10,100.100.100.200,fd00:ec2::254,fd20:ce::254'
+/** The networks that the gateway does not connect to either, unless an upstream allows them. */
+export const DEFAULT_DENIED_TARGETS: string = METADATA_NETWORKS.join(',')
 
 /**
  * Everything that can be set, by the name it has in the `service` part of a configuration file: by flag, else by

@@ -14,6 +14,7 @@ import type { ConnectionLimit } from '../connection-limit.ts'
 import type { Listener } from '../listener.ts'
 import { listen, listenerAccess, PORT_VARIABLES } from '../listener.ts'
 import { tlsFiles } from '../tls-files.ts'
+import type { GrpcCallHandler } from './grpc-call.ts'
 import { GrpcCall, httpStatusOf, MessageMemory } from './grpc-call.ts'
 import { GrpcMetrics } from './grpc-metrics.ts'
 import type { GrpcStatus } from './grpc-status.ts'
@@ -70,6 +71,9 @@ interface GrpcMethod {
   readonly handle: (message: Buffer, call: GrpcCall) => void | Promise<void>
 }
 
+/** A call of one of them; of none if the client named another. */
+type MethodCall = GrpcCall<GrpcMethod | undefined>
+
 /** Serves the rate limit protocol of Envoy, and the gRPC health service. */
 export class GrpcListener implements Listener {
   readonly name = 'grpc'
@@ -78,13 +82,20 @@ export class GrpcListener implements Listener {
   readonly #sockets = new Set<Socket>()
   /** With the time that they were opened at, or `Infinity` once the client has sent its preface. */
   readonly #sessions = new Map<ServerHttp2Session, number>()
-  readonly #reading = new Set<GrpcCall>()
+  /** In the order of their start. */
+  readonly #calls = new Set<MethodCall>()
   readonly #methods: ReadonlyMap<string, GrpcMethod>
   readonly #health: HealthService
   readonly #metrics: GrpcMetrics
-  readonly #memory = new MessageMemory(MAX_UNFINISHED_BYTES)
   readonly #needsKey: boolean
   readonly #stopping = new AbortController()
+  readonly #handler: GrpcCallHandler<GrpcMethod | undefined> = {
+    memory: new MessageMemory(MAX_UNFINISHED_BYTES),
+    onMessage: (message, call) => this.#handle(message, call),
+    onEnd: (status, call) => this.#ended(status, call),
+    onClose: (call) => this.#calls.delete(call),
+    errorOf: (error) => this.#errorOf(error),
+  }
 
   constructor(parts: GrpcListenerParts) {
     this.#parts = parts
@@ -211,7 +222,7 @@ export class GrpcListener implements Listener {
 
   #serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     // The stream of a client that is gone; its call ends when it is closed.
-    stream.on('error', () => undefined)
+    stream.on('error', IGNORED)
     const status = httpStatusOf(headers)
     if (status !== undefined) {
       this.#metrics.count(undefined, 'UNIMPLEMENTED')
@@ -221,13 +232,11 @@ export class GrpcListener implements Listener {
     }
     const method = this.#methods.get(headers[':path'] ?? '')
     const call = new GrpcCall(stream, headers, {
+      method,
       startedMs: this.#parts.monotonicMs(),
-      memory: this.#memory,
-      onMessage: (message) => this.#handle(method!, message, call),
-      onEnd: (ended) => this.#ended(call, method, ended),
-      errorOf: this.#errorOf,
+      handler: this.#handler,
     })
-    this.#reading.add(call)
+    this.#calls.add(call)
     try {
       if (method === undefined) throw new GrpcError('UNIMPLEMENTED', 'The method is unknown')
       requireIdentity(headers)
@@ -245,20 +254,20 @@ export class GrpcListener implements Listener {
     if (who.tenant !== undefined && narrowingOf(id) === undefined) throw grpcErrorOfAnswer(notForTenants(role))
   }
 
-  #handle(method: GrpcMethod, message: Buffer, call: GrpcCall): void {
-    this.#reading.delete(call)
-    const answering = method.handle(message, call)
+  #handle(message: Buffer, call: MethodCall): void {
+    // Calls of unknown methods have failed already.
+    const answering = call.method!.handle(message, call)
     answering?.catch((error: unknown) => call.fail(this.#errorOf(error)))
   }
 
-  #ended(call: GrpcCall, method: GrpcMethod | undefined, status: GrpcStatus): void {
-    this.#reading.delete(call)
-    this.#health.forget(call)
+  #ended(status: GrpcStatus, call: MethodCall): void {
+    const { method } = call
+    if (method?.isUnary === false) this.#health.forget(call)
     this.#metrics.count(method?.name, status)
     if (method?.isUnary === true) this.#metrics.time(method.name, this.#parts.monotonicMs() - call.startedMs)
   }
 
-  readonly #errorOf = (error: unknown): GrpcError => {
+  #errorOf(error: unknown): GrpcError {
     const known = grpcErrorOf(error)
     if (known !== undefined) return known
     this.#parts.context.log.error('a gRPC call failed', { error: errorFields(error) })
@@ -271,7 +280,7 @@ export class GrpcListener implements Listener {
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  /** Ends what clients let wait: connections without a preface, and calls without their message. */
+  /** Ends what clients let wait: connections without a preface, calls without their message, and sides left open. */
   async #sweep(): Promise<void> {
     const { monotonicMs, context } = this.#parts
     const { signal } = this.#stopping
@@ -279,14 +288,16 @@ export class GrpcListener implements Listener {
       await context.sleep(SWEEP_EVERY_MS, signal).catch(() => undefined)
       const overdueMs = monotonicMs() - CLIENT_TIMEOUT_MS
       for (const [session, openedMs] of this.#sessions) if (openedMs < overdueMs) session.destroy()
-      for (const call of this.#reading) {
-        // Calls are in the order of their start.
+      for (const call of this.#calls) {
         if (call.startedMs >= overdueMs) break
-        call.fail(new GrpcError('DEADLINE_EXCEEDED', 'The message did not come in time'))
+        if (call.isReading) call.fail(new GrpcError('DEADLINE_EXCEEDED', 'The message did not come in time'))
+        else if (call.hasEnded) call.endReading()
       }
     }
   }
 }
+
+const IGNORED = (): void => undefined
 
 function requireIdentity(headers: IncomingHttpHeaders): void {
   const encoding = headers['grpc-encoding']
