@@ -15,7 +15,8 @@ export { sha256 } from './policy/limits/sha256.ts'
 export { type Cidr, CidrTable, METADATA_NETWORKS, parseCidr } from './policy/matching/cidr.ts'
 export { countedAddress, IpAddress, parseIp } from './policy/matching/ip-address.ts'
 export { MatchCache } from './policy/matching/match-cache.ts'
-export { PatternSpellings } from './policy/matching/resource-pattern.ts'
+export { PatternSpellings, parsePattern, type ResourcePattern } from './policy/matching/resource-pattern.ts'
+export { ResourceTable } from './policy/matching/resource-table.ts'
 export { canonicalDimension, ruleName } from './policy/matching/rule-name.ts'
 export {
   checkBlock,
@@ -23,10 +24,13 @@ export {
   checkMembership,
   checkOverride,
 } from './policy/rule-set/checks/check-rule-set.ts'
-export { fileContent } from './policy/rule-set/checks/rule-set-file.ts'
+export { ProblemList } from './policy/rule-set/checks/problem-list.ts'
+export { fileContent, gatewayPartsOf } from './policy/rule-set/checks/rule-set-file.ts'
 export { pointerTo, SchemaCheck } from './policy/rule-set/checks/schema-check.ts'
+export { describeMatch, describeRule, describeTier } from './policy/rule-set/describe-rule.ts'
 export type { JsonSchema } from './policy/rule-set/schema/rule-set-json-schema.ts'
 export { RULE_SET_FILE_SCHEMA, RULE_SET_SCHEMA } from './policy/rule-set/schema/rule-set-schema.ts'
+export { describeValue } from './policy/rule-set/schema/schema-node.ts'
 export { undeclaredDimensions } from './policy/rule-set/undeclared-dimensions.ts'
 export { type CalendarPeriod, calendarWindow } from './rule/calendar.ts'
 export { durationMs } from './rule/duration.ts'

@@ -24,7 +24,7 @@ export {
   type RuleSetCheckOptions,
 } from './policy/rule-set/checks/check-rule-set.ts'
 export { diffRuleSets, type RuleSetChange } from './policy/rule-set/checks/rule-set-diff.ts'
-export type { FileContent, RuleSetFile } from './policy/rule-set/checks/rule-set-file.ts'
+export type { FileContent, GatewayParts, RuleSetFile } from './policy/rule-set/checks/rule-set-file.ts'
 export type {
   DescriptorDomain,
   DescriptorLimit,

@@ -21,6 +21,7 @@ export {
   type Exemption,
   type Explanation,
   type FileContent,
+  type GatewayParts,
   type Incident,
   type Membership,
   type Override,

@@ -49,6 +49,7 @@ export class InstanceConnection {
   readonly #addresses: readonly string[]
   readonly #options: ConnectionOptions
   #checkClient: Client | undefined
+  #closing: Promise<unknown> | undefined
 
   constructor(url: URL, addresses: readonly string[], options: ConnectionOptions) {
     this.#url = url
@@ -80,7 +81,8 @@ export class InstanceConnection {
 
   /** Closes connections when their requests are done. */
   async close(): Promise<void> {
-    await Promise.all([this.dispatcher.close(), this.#checkClient?.destroy()])
+    this.#closing ??= Promise.all([this.dispatcher.close(), this.#checkClient?.destroy()])
+    await this.#closing
   }
 
   #clientOptions(): Client.Options {

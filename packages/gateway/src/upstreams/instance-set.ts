@@ -241,8 +241,10 @@ export function checkIntervalMs({ health }: UpstreamConfig): number {
   return msOf(health?.active?.interval, 'interval', 5000)
 }
 
-async function closeInstance({ connection, checker }: RunningInstance): Promise<void> {
+async function closeInstance({ instance, connection, checker }: RunningInstance): Promise<void> {
   checker?.close()
+  // An attempt may have been chosen and not sent yet.
+  await instance.retire()
   await connection.close()
 }
 

@@ -50,6 +50,8 @@ export class Instance {
   #slowSinceMs: number
   #requests = 0
   #failures = 0
+  readonly #idle = Promise.withResolvers<void>()
+  #isRetired = false
 
   constructor(parts: InstanceParts) {
     this.id = parts.id
@@ -105,6 +107,13 @@ export class Instance {
     this.credit = 0
   }
 
+  /** It gets no further requests. Resolves when those in flight have ended. */
+  retire(): Promise<void> {
+    this.#isRetired = true
+    if (this.inFlight === 0) this.#idle.resolve()
+    return this.#idle.promise
+  }
+
   /** Begins an attempt; `isUsable` must have been true. */
   begin(nowMs: number): Attempt {
     const ticket = this.#breaker.admit(nowMs)
@@ -122,6 +131,7 @@ export class Instance {
       this.limit.record({ startedMs, latencyMs, inFlight: this.inFlight }, nowMs)
     }
     this.inFlight--
+    if (this.#isRetired && this.inFlight === 0) this.#idle.resolve()
     if (outcome.kind === 'cancelled') {
       this.#breaker.withdrawn(ticket)
     } else if (outcome.kind === 'failure' || (GATEWAY_FAILURES.has(outcome.status) && this.#hasOther(this))) {

@@ -158,6 +158,9 @@ const ruleSetFile: Properties<RuleSetFile> = {
   $schema: true,
   version: true,
   service: true,
+  gateway: true,
+  routes: true,
+  upstreams: true,
   overrides: true,
   members: true,
 }
