@@ -6,6 +6,8 @@ import { alertRules } from './alerts/alert-rule.ts'
 import { threadSignals } from './alerts/alert-signals.ts'
 import { blockAnnouncer } from './alerts/block-export.ts'
 import { Authenticator } from './auth/authenticator.ts'
+import { ClientAddresses } from './auth/client-address.ts'
+import { Sessions } from './auth/sessions.ts'
 import type { DataFolder } from './config/data-folder.ts'
 import { shareFollowing } from './config/follow-changes.ts'
 import type { ReconnectingConfigStore } from './config/reconnecting-config-store.ts'
@@ -30,6 +32,8 @@ import { AuditNotes } from './operations/admin/audit.ts'
 import type { AdminOptions } from './operations/admin/config-access.ts'
 import { gatewayHandlers } from './operations/admin/gateway.ts'
 import { observabilityHandlers } from './operations/admin/metrics.ts'
+import type { SessionHandlerParts } from './operations/admin/sessions.ts'
+import { sessionHandlers } from './operations/admin/sessions.ts'
 import { checkHandlers } from './operations/check/check-api.ts'
 import type { CheckHealth } from './operations/health.ts'
 import { Readiness } from './operations/health.ts'
@@ -86,7 +90,7 @@ export function createNode(parts: NodeParts): ServiceNode {
     nowMs: () => clock.nowMicros() / 1000,
     configLagMs: () => limits.follower.stats().lagMs,
   })
-  const { region, redis, trustedProxies } = settings
+  const { region, redis, trustedProxies, basePath } = settings
   const instrument = new Instrument({ metrics, log, clock, secret, signals, tracer: tracing, region, redis })
   const announceBlock = blockAnnouncer({ threads, isExported: settings.blockWebhooks.length > 0, log })
   // Runs when the rules file is read, which is after `gateway` is set.
@@ -105,12 +109,16 @@ export function createNode(parts: NodeParts): ServiceNode {
   const readiness = new Readiness([...parts.checks, ...limits.checks])
   const connectionLimit = connectionLimitOf(settings)
   const { keys } = limits
-  const authenticator = new Authenticator({ ...context, keys, random: system.secureRandom, failures, trustedProxies })
+  const addresses = new ClientAddresses(trustedProxies)
+  const authenticator = new Authenticator({ ...context, keys, random: system.secureRandom, failures, addresses })
+  const sessions = new Sessions({ ...context, keys, addresses, basePath, newId: newName })
   const { atTurnEnd, monotonicMs } = system
   const common = { context, authenticator, connectionLimit, loopDelay, atTurnEnd, sharesPort: threads.count > 1 }
-  const handlers = handlersOf(context, limits, { ...parts, announceBlock, observe: instrument.observePolicy })
+  const observe = instrument.observePolicy
+  const handlers = handlersOf(context, limits, { ...parts, announceBlock, observe, authenticator, sessions })
   const http = httpListener({
     ...common,
+    sessions,
     readiness,
     newRequestId: newName,
     handlers,
@@ -138,7 +146,6 @@ export function createNode(parts: NodeParts): ServiceNode {
       monotonicMs,
     })
   const gateway = gatewayOf(parts, { ...common, newRequestId: () => nextId() ?? newName() })
-  threads.handle('gateway.status', () => gateway?.status())
   const listeners = new ListenerSet(
     [http, resp, grpc, gateway].filter((listener) => listener !== undefined),
     settings,
@@ -182,9 +189,12 @@ function gatewayOf(
     readonly authenticator: Authenticator
   },
 ): GatewayListener | undefined {
-  if (settings.gateway === undefined) return undefined
   const { context, authenticator, newRequestId, connectionLimit, sharesPort } = parts
-  return new GatewayListener({
+  if (settings.gateway === undefined) {
+    context.threads.handle('gateway.status', () => undefined)
+    return undefined
+  }
+  const gateway = new GatewayListener({
     ...context,
     ...{ newRequestId, connectionLimit, sharesPort, gateway: settings.gateway },
     random: system.secureRandom,
@@ -194,13 +204,19 @@ function gatewayOf(
     folder: dirname(resolve(settings.rulesFile ?? '.')),
     countFailure: (address) => authenticator.countFailure(address),
   })
+  context.threads.handle('gateway.status', () => gateway.status())
+  return gateway
 }
 
 function handlersOf(
   context: ServiceContext,
   { file, keys, besideFile }: DecisionEngine,
-  { database, announceBlock, observe }: Pick<NodeParts, 'database'> & Pick<AdminOptions, 'announceBlock' | 'observe'>,
+  parts: Pick<NodeParts, 'database'> &
+    Pick<AdminOptions, 'announceBlock' | 'observe'> &
+    Omit<SessionHandlerParts, 'notes'>,
 ): HttpListenerParts['handlers'] {
+  const { database, announceBlock, observe } = parts
+  const notes = new AuditNotes({ config: database, log: context.log })
   const options = {
     ...(file && { file }),
     ...(besideFile && { database: besideFile }),
@@ -212,7 +228,8 @@ function handlersOf(
     ...forwardAuthHandlers(context),
     ...adminHandlers(context, options),
     ...observabilityHandlers(context, { rollups: database.rollups, keys }),
-    ...alertHandlers(context.threads, new AuditNotes({ config: database, log: context.log })),
+    ...alertHandlers(context.threads, notes),
+    ...sessionHandlers({ ...parts, notes }),
     ...gatewayHandlers(context.threads),
   }
 }

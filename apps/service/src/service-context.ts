@@ -6,6 +6,7 @@ import type { Logger, MetricRegistry, Random, Sleep } from '@sluice/runtime'
 import type { SignalMessages } from './alerts/alert-signals.ts'
 import type { BlockMessages } from './alerts/block-export.ts'
 import type { AlertMessages } from './alerts/process-alerts.ts'
+import type { SessionMessages } from './auth/session-registry.ts'
 import type { FollowMessages } from './config/follow-changes.ts'
 import type { GatewayMessages } from './observability/gateway-status.ts'
 import type { ReportMessages } from './observability/metrics-aggregator.ts'
@@ -22,6 +23,7 @@ export interface ServiceMessages
     ReportMessages,
     ReservationMessages,
     GatewayMessages,
+    SessionMessages,
     CallReportMessages {
   /** The configuration of each thread: version, source and age. */
   'config.stats': () => ConfigStats

@@ -89,6 +89,7 @@ export const READINESS_REASONS = {
   'upstream-unavailable': 'No instance of an upstream takes requests, so its routes are answered with 503.',
   'token-keys-unavailable': 'The keys of an issuer cannot be loaded. Those loaded last stay in use.',
   'gateway-config-refused': 'The routes in the file cannot be used. The previous ones stay in use.',
+  'tls-files-unusable': 'The TLS files of a listener have changed and cannot be used. The previous ones stay in use.',
 } as const
 
 /** One of the codes of {@link READINESS_REASONS}. */

@@ -24,7 +24,9 @@ const EXCHANGE: unique symbol = Symbol('sluice.exchange')
 
 type OwnedResponse = ClientResponse & { [EXCHANGE]: HttpExchange }
 
-/** Responses that are tried again and are not longer are read to their end, so that the connection can be used again. */
+/**
+ * Responses that are tried again and are not longer are read to their end, so that the connection can be used again.
+ */
 const MOST_DISCARDED = 16_384
 
 /** Rest of a request body that is read and thrown away after an early answer, so that the connection can go on. */
@@ -187,6 +189,8 @@ export class HttpExchange extends Exchange implements Dispatcher.DispatchHandler
     const { outcome } = this
     if (outcome !== undefined) headers.addLimits(outcome.headers)
     list.push('X-Request-Id', this.requestId)
+    // What is left of the request would have to be read before the next one.
+    if (this.#hasBody && !this.#request.complete && !isHttp2(this.#response)) list.push('Connection', 'close')
     if (status === 204) headers.remove('content-length')
     if (headers.hasTrailer && !this.#canTrail(headers)) headers.remove('trailer')
     this.#leftBytes = this.method === 'HEAD' ? -1 : headers.contentLength

@@ -12,6 +12,7 @@ import { memberHandlers, overrideHandlers } from './entries.ts'
 import type { GatewayOperation } from './gateway.ts'
 import type { ObservabilityOperation } from './metrics.ts'
 import { namedPartHandlers, rateLimitHandlers } from './rules.ts'
+import type { SessionOperation } from './sessions.ts'
 import { explainHandlers, resetHandlers, usageHandlers } from './usage.ts'
 import { versionHandlers } from './versions.ts'
 
@@ -22,6 +23,7 @@ type OtherOperation =
   | AlertOperation
   | ObservabilityOperation
   | GatewayOperation
+  | SessionOperation
   | ListenerOperation
 
 /**
