@@ -7,6 +7,7 @@ export {
   LONGEST_OVERLAP_MS,
   type RotateRequest,
 } from './admin/api-key-bodies.ts'
+export type { DecisionExplanation, DecisionRecord, DecisionUpdate } from './admin/decision-bodies.ts'
 export {
   type BlockRequest,
   type BulkAnswer,
@@ -18,6 +19,15 @@ export {
   type Stored,
 } from './admin/entry-bodies.ts'
 export type { AuditRecord, ExplainedTier, Explanation, LimitStep, RuleExplanation } from './admin/insight-bodies.ts'
+export type {
+  NodeStatus,
+  NodesAnswer,
+  OverviewAnswer,
+  OverviewUpdate,
+  ShadowRuleSeries,
+  ShadowSeries,
+  TrafficSeries,
+} from './admin/overview-bodies.ts'
 export type {
   PartAnswer,
   PartPage,
@@ -45,6 +55,7 @@ export {
   type RuleSet,
   type Tier,
 } from './admin/rule-set-types.ts'
+export { CSRF_HEADER, type Session, type SessionState, type SignInRequest } from './admin/session-bodies.ts'
 export type {
   HistoryAnswer,
   LiveSample,

@@ -221,61 +221,105 @@ export class ObservedEngine<M extends Mode = Mode> extends PolicyEngine<M> {
   }
 
   override check(request: PolicyRequest): Answer<M, PolicyDecision> {
-    return this.#observed(
-      () => super.check(request),
-      (decision, durationMs) => this.#observer.checked(request, decision, durationMs),
-    )
+    const startedMs = this.#monotonicMs()
+    try {
+      return this.#observed(super.check(request), { startedMs, subject: request, tell: tellCheck })
+    } catch (error) {
+      throw this.#failed(error)
+    }
   }
 
   override reserve(
     request: PolicyRequest,
     options?: PolicyReserveOptions,
   ): Answer<M, PolicyReservation<M> | PolicyDecision> {
-    return this.#observed(
-      () => super.reserve(request, options),
-      (taken, durationMs) => {
-        this.#observer.checked(request, 'claim' in taken ? taken.decision : taken, durationMs)
-      },
-    )
+    const startedMs = this.#monotonicMs()
+    try {
+      return this.#observed(super.reserve(request, options), { startedMs, subject: request, tell: tellReservation })
+    } catch (error) {
+      throw this.#failed(error)
+    }
   }
 
   override decideDescriptors(request: DescriptorRequest, options?: DescriptorOptions): Answer<M, DescriptorDecision> {
-    return this.#observed(
-      () => super.decideDescriptors(request, options),
-      (decision, durationMs) => this.#observer.checkedDescriptors(request.domain, decision, durationMs),
-    )
-  }
-
-  /** Times a decision and reports it. */
-  #observed<T>(decide: () => Answer<M, T>, tell: (decided: T, durationMs: number) => void): Answer<M, T> {
     const startedMs = this.#monotonicMs()
-    const tellOf = (decided: T): T => {
-      try {
-        tell(decided, Math.max(0, this.#monotonicMs() - startedMs))
-      } catch {
-        // A check must not fail because of its observer.
-      }
-      return decided
-    }
     try {
-      const answer = decide()
-      if (!(answer instanceof Promise)) return tellOf(answer as T) as Answer<M, T>
-      const told = answer.then(tellOf, (error: unknown) => {
-        this.#fail()
-        throw error
-      })
-      return told as Answer<M, T>
+      const answer = super.decideDescriptors(request, options)
+      return this.#observed(answer, { startedMs, subject: request.domain, tell: tellDescriptors })
     } catch (error) {
-      this.#fail()
-      throw error
+      throw this.#failed(error)
     }
   }
 
-  #fail(): void {
+  /** Reports a decision, once there is one. */
+  #observed<T, S>(answer: Answer<M, T>, observation: Observation<T, S>): Answer<M, T> {
+    if (!(answer instanceof Promise)) {
+      this.#tell(answer as T, observation)
+      return answer
+    }
+    const told = answer.then(
+      (decided: T) => {
+        this.#tell(decided, observation)
+        return decided
+      },
+      (error: unknown) => {
+        throw this.#failed(error)
+      },
+    )
+    return told as Answer<M, T>
+  }
+
+  #tell<T, S>(decided: T, { startedMs, subject, tell }: Observation<T, S>): void {
+    try {
+      tell(this.#observer, subject, { decided, durationMs: Math.max(0, this.#monotonicMs() - startedMs) })
+    } catch {
+      // A check must not fail because of its observer.
+    }
+  }
+
+  #failed(error: unknown): unknown {
     try {
       this.#observer.failed()
     } catch {
       // As above.
     }
+    return error
   }
+}
+
+/** How one decision is reported. Without closures: this runs for every check. */
+interface Observation<T, S> {
+  readonly startedMs: number
+  /** What was asked. */
+  readonly subject: S
+  readonly tell: (observer: CheckObserver, subject: S, outcome: Outcome<T>) => void
+}
+
+interface Outcome<T> {
+  readonly decided: T
+  readonly durationMs: number
+}
+
+function tellCheck(
+  observer: CheckObserver,
+  request: PolicyRequest,
+  { decided, durationMs }: Outcome<PolicyDecision>,
+): void {
+  observer.checked(request, decided, durationMs)
+}
+
+function tellReservation(
+  observer: CheckObserver,
+  request: PolicyRequest,
+  { decided, durationMs }: Outcome<PolicyReservation | PolicyDecision>,
+): void {
+  observer.checked(request, 'claim' in decided ? decided.decision : decided, durationMs)
+}
+
+function tellDescriptors(
+  observer: CheckObserver,
+  domain: string,
+  { decided, durationMs }: Outcome<DescriptorDecision>,
+): void {
+  observer.checkedDescriptors(domain, decided, durationMs)
 }

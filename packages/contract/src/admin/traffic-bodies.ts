@@ -4,7 +4,7 @@ import { count, instant, listOf, words } from '../schema/value-schemas.ts'
 
 const LATENCY = { type: ['number', 'null'], minimum: 0 } as const
 
-const TRAFFIC_SHARE = answerSchema('TrafficShare', {
+export const TRAFFIC_SHARE = answerSchema('TrafficShare', {
   description: 'Checks of one resource or region in a span of time.',
   examples: [{ name: '/api/v1/data', checks: 1200, denials: 37 }],
   required: {
@@ -75,7 +75,7 @@ const TOP_ENTRY = answerSchema('TopEntry', {
 })
 export interface TopEntry extends Infer<typeof TOP_ENTRY> {}
 
-const TOP_DIMENSION = answerSchema('TopDimension', {
+export const TOP_DIMENSION = answerSchema('TopDimension', {
   description: 'The callers of one dimension that were denied most.',
   examples: [{ dimension: 'user', entries: [TOP_ENTRY.example] }],
   required: {

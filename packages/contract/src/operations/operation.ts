@@ -220,6 +220,8 @@ function impliedProblems(
   if (body !== undefined || Object.keys(parameters).length > 0) codes.push('SLUICE_HTTP_INVALID_REQUEST')
   if (role !== 'none') {
     codes.push('SLUICE_HTTP_UNAUTHORIZED', 'SLUICE_HTTP_FORBIDDEN', 'SLUICE_HTTP_TOO_MANY_FAILURES')
+    // With the session of a browser, a change needs a token.
+    if (method !== 'GET') codes.push('SLUICE_HTTP_CSRF')
   }
   if (path.includes('{')) codes.push('SLUICE_HTTP_NOT_FOUND')
   if (hasEtag && method !== 'GET') codes.push('SLUICE_HTTP_PRECONDITION_FAILED')
@@ -257,4 +259,13 @@ export const PAGE_PARAMETERS = {
     maxLength: 8192,
   }),
   limit: query('Maximum number of items. Default: 100.', { type: 'integer', minimum: 1, maximum: 1000, default: 100 }),
+}
+
+/** Which node figures are of. */
+export const NODE_PARAMETER = {
+  node: query('Only this node, by id or name; self for the one that answers. Default: all nodes together.', {
+    type: 'string',
+    minLength: 1,
+    maxLength: 300,
+  }),
 }

@@ -11,6 +11,7 @@ export const PROBLEMS = {
   SLUICE_HTTP_INVALID_REQUEST: { status: 400, name: 'invalid-request', title: 'The request has invalid fields' },
   SLUICE_HTTP_UNAUTHORIZED: { status: 401, name: 'unauthorized', title: 'A valid API key is needed' },
   SLUICE_HTTP_FORBIDDEN: { status: 403, name: 'forbidden', title: 'This API key does not allow it' },
+  SLUICE_HTTP_CSRF: { status: 403, name: 'csrf', title: 'The request may come from another site' },
   SLUICE_HTTP_NOT_FOUND: { status: 404, name: 'not-found', title: 'There is nothing at this path' },
   SLUICE_HTTP_METHOD_NOT_ALLOWED: {
     status: 405,
@@ -84,6 +85,7 @@ export const READINESS_REASONS = {
   'version-refused': 'A newer version of the rules cannot be used. The previous one stays active.',
   'dimension-undeclared': 'Rules use a dimension that is neither built in nor declared, so they may match no request.',
   'threads-missing': 'Fewer threads answer requests than should.',
+  'tls-files-unusable': 'The TLS files of a listener have changed and cannot be used. The previous ones stay in use.',
 } as const
 
 /** One of the codes of {@link READINESS_REASONS}. */

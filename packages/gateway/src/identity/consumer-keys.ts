@@ -1,0 +1,80 @@
+import { hash, timingSafeEqual } from 'node:crypto'
+import { SluiceError } from '@sluice/core'
+import type { ConsumerConfig } from '../config/gateway-config.ts'
+
+/** A caller that was verified by a key or a token. */
+export interface Principal {
+  readonly user: string
+  /** Fingerprint of the key; undefined for a token. */
+  readonly apiKey: string | undefined
+  readonly tenant: string | undefined
+  readonly tier: string | undefined
+}
+
+interface KnownKey {
+  readonly digest: Buffer
+  readonly principal: Principal
+}
+
+const KEY_HASH = /^sha256:([0-9a-f]{64})$/i
+
+/** Hexadecimal digits of a fingerprint: enough to tell the keys of one file apart. */
+const FINGERPRINT_DIGITS = 16
+
+/** Whether a text is `sha256:` and the 64 hexadecimal digits of a SHA-256 hash. */
+export function isKeyHash(text: string): boolean {
+  return KEY_HASH.test(text)
+}
+
+/**
+ * Keys of consumers by their SHA-256 hashes. A key is found by its hash, so neither the time of a lookup nor the memory
+ * of this process says anything about keys that are not presented.
+ */
+export class ConsumerKeys {
+  readonly #keys = new Map<string, KnownKey>()
+
+  /** Throws `SLUICE_INVALID_OPTION` for a hash that cannot be used or that two consumers have. */
+  constructor(consumers: readonly ConsumerConfig[]) {
+    for (const { name, keys, tenant, tier } of consumers) {
+      for (const text of keys) {
+        const digits = KEY_HASH.exec(text)?.[1]?.toLowerCase()
+        if (digits === undefined) throw invalidHash(name, text)
+        const owner = this.#keys.get(digits)
+        if (owner !== undefined && owner.principal.user !== name) throw sharedHash(owner.principal.user, name)
+        const principal = { user: name, apiKey: digits.slice(0, FINGERPRINT_DIGITS), tenant, tier }
+        this.#keys.set(digits, { digest: Buffer.from(digits, 'hex'), principal })
+      }
+    }
+  }
+
+  get size(): number {
+    return this.#keys.size
+  }
+
+  /** Whose key this is. Undefined if it is nobody's. */
+  find(key: string): Principal | undefined {
+    if (this.#keys.size === 0) return undefined
+    const digest = hash('sha256', key, 'buffer')
+    const known = this.#keys.get(digest.toString('hex'))
+    return known !== undefined && timingSafeEqual(known.digest, digest) ? known.principal : undefined
+  }
+}
+
+/** The text may be the key itself, which must not reach a log. */
+function invalidHash(consumer: string, text: unknown): SluiceError {
+  const length = typeof text === 'string' ? `${text.length} characters` : typeof text
+  return new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: `a key of the consumer "${consumer}" cannot be used`,
+    received: length,
+    expected: '"sha256:" and the 64 hexadecimal digits of the SHA-256 hash of the key',
+    action: `Write what this prints: printf %s "$KEY" | sha256sum`,
+  })
+}
+
+function sharedHash(one: string, other: string): SluiceError {
+  return new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: `the consumers "${one}" and "${other}" have the same key`,
+    expected: 'keys that one consumer has',
+    action: 'Create a key of its own for each consumer.',
+  })
+}
