@@ -31,11 +31,14 @@ export class DenialPage {
     return { ...denial, status, headers, body: this.#fill(this.#parts, denial) }
   }
 
-  /** `{retryAfter}` is what the header says; empty where waiting does not help. */
+  /**
+   * `{retryAfter}` is what the header says; empty where waiting does not help. `{rule}` is empty for a rule that callers
+   * are not told of.
+   */
   #fill(parts: readonly string[], { headers, decision }: Denial): string {
     const values: Readonly<Record<string, string>> = {
       retryAfter: headers['Retry-After'] ?? '',
-      rule: decision.rule,
+      rule: decision.announce === false ? '' : decision.rule,
     }
     return parts.map((part, index) => (index % 2 === 0 ? part : values[part])).join('')
   }

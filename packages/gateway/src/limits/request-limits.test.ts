@@ -174,6 +174,8 @@ describe('the denial of a route', () => {
       headers: { 'Content-Type': 'text/html', 'Retry-After': '3600', 'Cache-Control': 'no-store' },
       body: '<p>base: 3600 s {other}</p>3600',
     })
+    const hidden = denied({ body: 'by {rule}' }, [{ ...RULE, limit: 0, announce: false }])
+    expect([hidden.body, hidden.headers['RateLimit']]).toEqual(['by ', undefined])
     const never = denied({ body: 'wait {retryAfter}' })
     expect([never.body, never.headers['Content-Type']]).toEqual(['wait ', 'text/plain; charset=utf-8'])
   })
