@@ -50,4 +50,24 @@ export const ROUTES: readonly Route[] = [
     isPublic: true,
     navigation: { label: 'Playground', icon: 'playground', group: 'Limits' },
   },
+  {
+    path: '/alerts',
+    load: async () => (await import('./alerts/alerts-page.tsx')).AlertsPage,
+    navigation: { label: 'Alerts', icon: 'alerts', group: 'Operate' },
+  },
+  {
+    path: '/api-keys',
+    load: async () => (await import('./api-keys/api-keys-page.tsx')).ApiKeysPage,
+    navigation: { label: 'API keys', icon: 'keys', group: 'Access' },
+  },
+  {
+    path: '/sessions',
+    load: async () => (await import('./sessions/sessions-page.tsx')).SessionsPage,
+    navigation: { label: 'Sessions', icon: 'display', group: 'Access' },
+  },
+  {
+    path: '/audit',
+    load: async () => (await import('./audit/audit-page.tsx')).AuditPage,
+    navigation: { label: 'Audit', icon: 'audit', group: 'Access' },
+  },
 ]

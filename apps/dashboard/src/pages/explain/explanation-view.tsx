@@ -37,7 +37,12 @@ export function ExplanationView({ explanation }: { explanation: Explanation }): 
         ) : (
           <ul>
             {decided.map((rule) => (
-              <RuleRow key={rule.rule} rule={rule} isDecisive={rule.rule === explanation.decision.rule} />
+              <RuleRow
+                key={rule.rule}
+                rule={rule}
+                isDecisive={rule.rule === explanation.decision.rule}
+                isDenied={!explanation.decision.allowed}
+              />
             ))}
           </ul>
         )}
@@ -46,7 +51,7 @@ export function ExplanationView({ explanation }: { explanation: Explanation }): 
         <Card title="Considered, and not for this request" isFlush>
           <ul>
             {others.map((rule) => (
-              <RuleRow key={rule.rule} rule={rule} isDecisive={false} />
+              <RuleRow key={rule.rule} rule={rule} />
             ))}
           </ul>
         </Card>
@@ -102,16 +107,23 @@ function reasonOf({ decision, denied, block, exemption, rules }: Explanation): s
   return `${who} has used up ${own.rule}.${wait}`
 }
 
-function RuleRow({ rule, isDecisive }: { rule: RuleExplanation; isDecisive: boolean }): JSX.Element {
+interface RuleRowProps {
+  readonly rule: RuleExplanation
+  /** Whether the decision is by this rule. */
+  readonly isDecisive?: boolean
+  readonly isDenied?: boolean
+}
+
+function RuleRow({ rule, isDecisive = false, isDenied = false }: RuleRowProps): JSX.Element {
   const { label, tone } = FATES[rule.fate]
   return (
-    <li class={classes.rule} data-fate={rule.fate}>
+    <li class={classes.rule} data-compact={rule.counters.length === 0}>
       <div class={classes.ruleHead}>
         <Badge tone={tone}>{label}</Badge>
         <Link to={`/rules?search=${encodeURIComponent(rule.resource)}`} class={classes.ruleName}>
           {rule.rule}
         </Link>
-        {isDecisive && rule.fate === 'applies' ? <Badge tone="denied">decides</Badge> : null}
+        {isDecisive && rule.fate === 'applies' ? <Badge tone={isDenied ? 'denied' : 'good'}>decides</Badge> : null}
         {rule.origin === 'rules' ? null : <Badge>{rule.origin}</Badge>}
         {rule.entity === undefined ? null : (
           <span class={classes.entity}>

@@ -1,5 +1,6 @@
 import type { Signal } from '@preact/signals'
 import type { JSX } from 'preact'
+import { durationText } from '../../ui/theme/format.ts'
 import classes from './playground.module.css'
 import { COLUMNS_PER_WINDOW, RESULT_COLUMNS } from './simulation.ts'
 
@@ -24,13 +25,15 @@ export interface ColumnsChartProps {
   /** A line over the columns, 0 to 1. */
   readonly line?: readonly number[]
   readonly hovered: Signal<number | undefined>
+  /** Where the window with the most calls begins, in columns, when it has more than the limit. */
+  readonly worstColumn?: number | undefined
   /** Columns in sight, from the start. Default: all. */
   readonly shown?: number
 }
 
 /** Columns over time, with the boundaries of windows. Pointing at one shows the same instant in all charts. */
 export function ColumnsChart(props: ColumnsChartProps): JSX.Element {
-  const { label, series, highest, line, hovered, shown = RESULT_COLUMNS } = props
+  const { label, series, highest, line, hovered, worstColumn, shown = RESULT_COLUMNS } = props
   const point = (event: PointerEvent & { currentTarget: Element }): void => {
     const box = event.currentTarget.getBoundingClientRect()
     const column = Math.floor(((event.clientX - box.left) / box.width) * RESULT_COLUMNS)
@@ -48,6 +51,15 @@ export function ColumnsChart(props: ColumnsChartProps): JSX.Element {
         hovered.value = undefined
       }}
     >
+      {worstColumn === undefined || shown < RESULT_COLUMNS ? null : (
+        <rect
+          class={classes.worst}
+          x={worstColumn * COLUMN_WIDTH}
+          y={0}
+          width={COLUMNS_PER_WINDOW * COLUMN_WIDTH}
+          height={HEIGHT}
+        />
+      )}
       <WindowLines />
       {series.map(({ kind, values }, index) => (
         <path
@@ -62,6 +74,18 @@ export function ColumnsChart(props: ColumnsChartProps): JSX.Element {
         <line class={classes.cursor} x1={shown * COLUMN_WIDTH} x2={shown * COLUMN_WIDTH} y1={0} y2={HEIGHT} />
       ) : null}
     </svg>
+  )
+}
+
+/** When each window begins, below a chart. */
+export function TimeAxis({ windowMs }: { windowMs: number }): JSX.Element {
+  const windows = RESULT_COLUMNS / COLUMNS_PER_WINDOW
+  return (
+    <ol class={classes.axis} aria-hidden="true">
+      {Array.from({ length: windows }, (_, index) => (
+        <li key={index}>{durationText(index * windowMs)}</li>
+      ))}
+    </ol>
   )
 }
 

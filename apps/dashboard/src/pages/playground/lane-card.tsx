@@ -4,9 +4,10 @@ import { Badge } from '../../ui/controls/badge.tsx'
 import { Card } from '../../ui/shell/page.tsx'
 import { countText, durationText } from '../../ui/theme/format.ts'
 import { ALGORITHM_TEXTS } from './algorithm-texts.ts'
-import { ColumnsChart } from './columns-chart.tsx'
+import { ColumnsChart, TimeAxis } from './columns-chart.tsx'
 import classes from './playground.module.css'
 import type { Scenario } from './scenario.ts'
+import { windowMsOf } from './scenario.ts'
 import type { Lane } from './simulation.ts'
 
 export interface LaneCardProps {
@@ -35,7 +36,9 @@ export function LaneCard({ lane, scenario, highest, hovered, shown }: LaneCardPr
         line={lane.remaining.map((remaining) => remaining / most)}
         hovered={hovered}
         shown={shown}
+        worstColumn={lane.worstWindow > scenario.limit ? lane.worstColumn : undefined}
       />
+      <TimeAxis windowMs={windowMsOf(scenario)} />
       <div class={classes.laneFoot}>
         <span class={classes.keyAdmitted}>
           <b>{countText(lane.admittedCount)}</b> admitted
@@ -44,6 +47,9 @@ export function LaneCard({ lane, scenario, highest, hovered, shown }: LaneCardPr
           <b>{countText(lane.deniedCount)}</b> denied
         </span>
         <span class={classes.keyLevel}>left for the caller</span>
+        {lane.worstWindow > scenario.limit ? (
+          <span class={classes.keyWorst}>the {scenario.window} with the most calls</span>
+        ) : null}
         {lane.longestDelayMs > 0 ? <span>longest wait {durationText(lane.longestDelayMs)}</span> : null}
         <Reading lane={lane} hovered={hovered} />
       </div>

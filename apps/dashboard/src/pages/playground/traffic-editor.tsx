@@ -1,10 +1,10 @@
 import type { Signal } from '@preact/signals'
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
-import { ColumnsChart } from './columns-chart.tsx'
+import { ColumnsChart, TimeAxis } from './columns-chart.tsx'
 import classes from './playground.module.css'
 import type { Scenario } from './scenario.ts'
-import { DRAWN_COLUMNS, HIGHEST_LEVEL, LIMIT_LEVEL, SIMULATED_WINDOWS } from './scenario.ts'
+import { DRAWN_COLUMNS, HIGHEST_LEVEL, LIMIT_LEVEL, SIMULATED_WINDOWS, windowMsOf } from './scenario.ts'
 import { RESULT_COLUMNS } from './simulation.ts'
 
 export interface TrafficEditorProps {
@@ -47,38 +47,41 @@ export function TrafficEditor({ scenario, offered, hovered, onDraw, onDrawn }: T
     }
   }
   return (
-    <div
-      class={classes.editor}
-      role="slider"
-      tabIndex={0}
-      aria-label="Traffic. Left and right choose a moment, up and down change how many calls arrive then."
-      aria-orientation="vertical"
-      aria-valuemin={0}
-      aria-valuemax={HIGHEST_LEVEL}
-      aria-valuenow={levels[column.value]}
-      aria-valuetext={`moment ${column.value + 1} of ${DRAWN_COLUMNS}, ${percent(levels[column.value]!)} of the limit`}
-      onKeyDown={press}
-      onPointerDown={(event) => {
-        event.currentTarget.setPointerCapture(event.pointerId)
-        isDrawing.value = true
-        draw(event)
-      }}
-      onPointerMove={(event) => {
-        if (isDrawing.value) draw(event)
-      }}
-      onPointerUp={() => {
-        if (isDrawing.value) onDrawn(levels)
-        isDrawing.value = false
-      }}
-    >
-      <ColumnsChart
-        label={`Calls that arrive: ${offered.reduce((sum, count) => sum + count, 0)} in all.`}
-        series={[{ kind: 'offered', values: offered }]}
-        highest={highest}
-        line={new Array<number>(RESULT_COLUMNS).fill(callsAtLimit(scenario) / highest)}
-        hovered={hovered}
-      />
-    </div>
+    <>
+      <div
+        class={classes.editor}
+        role="slider"
+        tabIndex={0}
+        aria-label="Traffic. Left and right choose a moment, up and down change how many calls arrive then."
+        aria-orientation="vertical"
+        aria-valuemin={0}
+        aria-valuemax={HIGHEST_LEVEL}
+        aria-valuenow={levels[column.value]}
+        aria-valuetext={`moment ${column.value + 1} of ${DRAWN_COLUMNS}, ${percent(levels[column.value]!)} of the limit`}
+        onKeyDown={press}
+        onPointerDown={(event) => {
+          event.currentTarget.setPointerCapture(event.pointerId)
+          isDrawing.value = true
+          draw(event)
+        }}
+        onPointerMove={(event) => {
+          if (isDrawing.value) draw(event)
+        }}
+        onPointerUp={() => {
+          if (isDrawing.value) onDrawn(levels)
+          isDrawing.value = false
+        }}
+      >
+        <ColumnsChart
+          label={`Calls that arrive: ${offered.reduce((sum, count) => sum + count, 0)} in all.`}
+          series={[{ kind: 'offered', values: offered }]}
+          highest={highest}
+          line={new Array<number>(RESULT_COLUMNS).fill(callsAtLimit(scenario) / highest)}
+          hovered={hovered}
+        />
+      </div>
+      <TimeAxis windowMs={windowMsOf(scenario)} />
+    </>
   )
 }
 

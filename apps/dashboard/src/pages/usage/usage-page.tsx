@@ -162,6 +162,9 @@ function CallerUsage({ caller }: { caller: Caller }): JSX.Element {
                 onReset: (row) => {
                   resetting.value = { caller, resource: row.resource }
                 },
+                onBlock: ({ dimension, entity }) => {
+                  blocking.value = { dimension, entity }
+                },
               })}
               rows={value.usage}
               rowKey={({ rule, entity }) => `${rule} ${entity}`}
@@ -206,9 +209,10 @@ function resetBody(who: Readonly<Record<string, string>>, resource: string): Cal
 interface RowActions {
   readonly onOverride: (row: Usage) => void
   readonly onReset: (row: Usage) => void
+  readonly onBlock: (row: Usage) => void
 }
 
-function columnsFor({ onOverride, onReset }: RowActions): readonly Column<Usage>[] {
+function columnsFor(actions: RowActions): readonly Column<Usage>[] {
   return [
     { id: 'rule', header: 'Rule', isCode: true, cell: ({ rule }) => rule, sortValue: ({ rule }) => rule },
     { id: 'dimension', header: 'Counts', cell: ({ dimension, entity }) => `${dimension} ${entity}` },
@@ -223,12 +227,12 @@ function columnsFor({ onOverride, onReset }: RowActions): readonly Column<Usage>
       header: 'Actions',
       isHeaderHidden: true,
       align: 'end',
-      cell: (row) => <RowButtons row={row} onOverride={onOverride} onReset={onReset} />,
+      cell: (row) => <RowButtons row={row} {...actions} />,
     },
   ]
 }
 
-function RowButtons({ row, onOverride, onReset }: RowActions & { readonly row: Usage }): JSX.Element {
+function RowButtons({ row, onOverride, onReset, onBlock }: RowActions & { readonly row: Usage }): JSX.Element {
   const request = { resource: row.resource, [row.dimension]: row.entity }
   return (
     <span class={callerClasses.actions}>
@@ -245,6 +249,11 @@ function RowButtons({ row, onOverride, onReset }: RowActions & { readonly row: U
       {mayCall('reset') ? (
         <Button kind="quiet" onClick={() => onReset(row)}>
           Reset
+        </Button>
+      ) : null}
+      {mayCall('putBlock') ? (
+        <Button kind="quiet" onClick={() => onBlock(row)}>
+          Block
         </Button>
       ) : null}
     </span>

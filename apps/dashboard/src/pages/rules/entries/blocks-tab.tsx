@@ -13,10 +13,10 @@ import { Table } from '../../../ui/table/table.tsx'
 import { agoText, instantText } from '../../../ui/theme/format.ts'
 import { BlockDialog } from '../../callers/block-dialog.tsx'
 import { callerText } from '../../callers/caller.ts'
+import { attempt, MoreButton, usePages } from '../../paged-list.tsx'
 import classes from './entries.module.css'
-import { attempt, CallerSearch, callerFilter, MoreButton } from './entry-list.tsx'
+import { CallerSearch, callerFilter } from './entry-list.tsx'
 import { CallerLink } from './overrides-tab.tsx'
-import { usePages } from './use-pages.ts'
 
 /** Callers that are denied everywhere for a time. */
 export function BlocksTab(): JSX.Element {
@@ -56,12 +56,12 @@ export function BlocksTab(): JSX.Element {
       }
     >
       <LoadedView state={list.query.state} onRetry={reload}>
-        {({ items, next }) => (
+        {(page) => (
           <>
             <Table
               caption="Blocks"
               columns={columnsFor(lift)}
-              rows={items}
+              rows={page.items}
               rowKey={({ entry }) => `${entry.dimension} ${entry.entity}`}
               empty={
                 canBlock
@@ -69,7 +69,7 @@ export function BlocksTab(): JSX.Element {
                   : 'Nobody is blocked. Find a caller above, or open its usage, to block it.'
               }
             />
-            <MoreButton next={next} onMore={list.more} />
+            <MoreButton page={page} onMore={list.more} />
           </>
         )}
       </LoadedView>

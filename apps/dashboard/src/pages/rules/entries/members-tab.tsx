@@ -11,10 +11,10 @@ import { Card } from '../../../ui/shell/page.tsx'
 import type { Column } from '../../../ui/table/table.tsx'
 import { Table } from '../../../ui/table/table.tsx'
 import { instantText } from '../../../ui/theme/format.ts'
+import { attempt, MoreButton, usePages } from '../../paged-list.tsx'
 import classes from './entries.module.css'
-import { attempt, CallerSearch, callerFilter, MoreButton } from './entry-list.tsx'
+import { CallerSearch, callerFilter } from './entry-list.tsx'
 import { CallerLink } from './overrides-tab.tsx'
-import { usePages } from './use-pages.ts'
 
 const DIMENSIONS = [
   { value: 'user', label: 'User' },
@@ -39,16 +39,16 @@ export function MembersTab(): JSX.Element {
       <Card isFlush title="Members of tiers" actions={<CallerSearch />}>
         {mayCall('putMember') ? <MemberForm onDone={reload} /> : null}
         <LoadedView state={list.query.state} onRetry={reload}>
-          {({ items, next }) => (
+          {(page) => (
             <>
               <Table
                 caption="Members of tiers"
                 columns={columnsFor(remove)}
-                rows={items}
+                rows={page.items}
                 rowKey={({ entry }) => `${entry.dimension} ${entry.entity}`}
                 empty="No caller belongs to a tier."
               />
-              <MoreButton next={next} onMore={list.more} />
+              <MoreButton page={page} onMore={list.more} />
             </>
           )}
         </LoadedView>

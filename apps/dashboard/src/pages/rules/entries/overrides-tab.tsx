@@ -16,9 +16,9 @@ import type { Caller } from '../../callers/caller.ts'
 import { usagePath } from '../../callers/caller.ts'
 import { OverrideDialog } from '../../callers/override-dialog.tsx'
 import { termsText } from '../../callers/terms-text.ts'
+import { attempt, MoreButton, usePages } from '../../paged-list.tsx'
 import classes from './entries.module.css'
-import { attempt, CallerSearch, callerFilter, MoreButton } from './entry-list.tsx'
-import { usePages } from './use-pages.ts'
+import { CallerSearch, callerFilter } from './entry-list.tsx'
 
 /** Other numbers for single callers. */
 export function OverridesTab(): JSX.Element {
@@ -60,16 +60,16 @@ export function OverridesTab(): JSX.Element {
       }
     >
       <LoadedView state={list.query.state} onRetry={reload}>
-        {({ items, next }) => (
+        {(page) => (
           <>
             <Table
               caption="Overrides"
               columns={columnsFor(remove)}
-              rows={items}
+              rows={page.items}
               rowKey={({ entry }) => `${entry.dimension} ${entry.entity} ${entry.resource}`}
               empty="No override: the rules hold for everybody as they are."
             />
-            <MoreButton next={next} onMore={list.more} />
+            <MoreButton page={page} onMore={list.more} />
           </>
         )}
       </LoadedView>
