@@ -39,6 +39,7 @@ describe('the start message', () => {
   it('shows all URLs, where state is kept, who can connect, and a command to try', () => {
     expect(message().split('\n')).toEqual([
       'Sluice is running.',
+      '  dashboard   http://127.0.0.1:8080/',
       '  check API   http://127.0.0.1:8080/internal/ratelimit/check',
       '  admin API   http://127.0.0.1:8080/admin (needs an API key)',
       '  OpenAPI     http://127.0.0.1:8080/openapi.json',

@@ -35,6 +35,7 @@ export function startupMessage({ settings, ports, rules, reasons }: StartupFacts
   const keyHeader = settings.checkKey ? KEY_HEADER : ''
   const lines = [
     'Sluice is running.',
+    ...(settings.dashboard ? [`  dashboard   ${origin}/`] : []),
     `  check API   ${origin}${CHECK_PATH}`,
     `  admin API   ${origin}/admin (needs an API key)`,
     `  OpenAPI     ${origin}/openapi.json`,
