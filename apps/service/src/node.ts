@@ -13,7 +13,7 @@ import { openEngine } from './engine/engine.ts'
 import { connectionLimitOf } from './listeners/connection-limit.ts'
 import { GrpcListener } from './listeners/grpc/grpc-listener.ts'
 import type { HttpListenerParts } from './listeners/http/listener.ts'
-import { httpListener } from './listeners/http/listener.ts'
+import { httpListeners } from './listeners/http/listener.ts'
 import { RequestObserver } from './listeners/http/request-observer.ts'
 import type { ListenerPorts } from './listeners/listener.ts'
 import { ListenerSet } from './listeners/listener-set.ts'
@@ -103,13 +103,13 @@ export function createNode(parts: NodeParts): ServiceNode {
   const { atTurnEnd, monotonicMs } = system
   const common = { context, authenticator, connectionLimit, loopDelay, atTurnEnd, sharesPort: threads.count > 1 }
   const handlers = handlersOf(context, limits, { ...parts, announceBlock, observe: instrument.observePolicy })
-  const http = httpListener({
+  const http = httpListeners({
     ...common,
     readiness,
     newRequestId: newName,
     handlers,
     observer: new RequestObserver(observation),
-    port: parts.ports.http ?? 0,
+    ports: parts.ports,
   })
   const resp =
     settings.resp &&
@@ -132,7 +132,7 @@ export function createNode(parts: NodeParts): ServiceNode {
       monotonicMs,
     })
   const listeners = new ListenerSet(
-    [http, resp, grpc].filter((listener) => listener !== undefined),
+    [...http, resp, grpc].filter((listener) => listener !== undefined),
     settings,
   )
   readiness.add(listeners.checks)

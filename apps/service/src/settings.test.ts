@@ -28,6 +28,8 @@ describe('settings', () => {
     const defaults: Settings = {
       host: '127.0.0.1',
       port: 8080,
+      httpTls: undefined,
+      admin: undefined,
       resp: undefined,
       grpc: undefined,
       dataDir: '.sluice',
@@ -88,6 +90,13 @@ describe('settings', () => {
         SLUICE_GRPC_DEADLINE_MS: '9',
         SLUICE_GRPC_TLS_CERT: 'g.pem',
         SLUICE_GRPC_TLS_KEY: 'g.key',
+        SLUICE_GRPC_HOST: '::1',
+        SLUICE_RESP_HOST: '::',
+        ADMIN_PORT: '9090',
+        ADMIN_HOST: '127.0.0.1',
+        SLUICE_HTTP_TLS_CERT: 'h.pem',
+        SLUICE_HTTP_TLS_KEY: 'h.key',
+        SLUICE_HTTP_TLS_CLIENT_CA: 'h-ca.pem',
         SLUICE_GRPC_TLS_CLIENT_CA: 'g-ca.pem',
         SLUICE_MAX_IN_FLIGHT: '20',
         SLUICE_TRUSTED_PROXIES: '10.0.0.0/8,fd00::/8',
@@ -112,8 +121,16 @@ describe('settings', () => {
     ).toEqual({
       host: '::1',
       port: 0,
-      resp: { port: 6380, tls: { cert: 'cert.pem', key: 'key.pem', clientCa: 'ca.pem' } },
-      grpc: { port: 8081, tls: { cert: 'g.pem', key: 'g.key', clientCa: 'g-ca.pem' }, deadlineMs: 9 },
+      httpTls: { cert: 'h.pem', key: 'h.key', clientCa: 'h-ca.pem' },
+      admin: { port: 9090, host: '127.0.0.1', checkKey: true },
+      resp: { port: 6380, host: '::', checkKey: true, tls: { cert: 'cert.pem', key: 'key.pem', clientCa: 'ca.pem' } },
+      grpc: {
+        port: 8081,
+        host: '::1',
+        checkKey: true,
+        tls: { cert: 'g.pem', key: 'g.key', clientCa: 'g-ca.pem' },
+        deadlineMs: 9,
+      },
       dataDir: '/var/lib/sluice',
       rulesFile: undefined,
       fileSettings: {},
@@ -205,7 +222,22 @@ describe('listeners', () => {
     expect(fromFlags('--all-listeners', '--grpc-port', 'off').grpc).toBeUndefined()
   })
 
+  it('have the address of HTTP, or their own, and then the access that fits it', () => {
+    const own = fromFlags('--admin-port', '9090', '--resp-port', '1', '--resp-host', '0.0.0.0', '--grpc-port', '2')
+    expect(own).toMatchObject({ checkKey: false, resp: { host: '0.0.0.0', checkKey: true } })
+    expect(own.admin).toEqual({ port: 9090 })
+    expect(own.grpc).toEqual({ port: 2, tls: undefined, deadlineMs: 15 })
+    const local = fromFlags('--host', '0.0.0.0', '--admin-port', '9090', '--admin-host', '127.0.0.1')
+    expect(local).toMatchObject({ checkKey: true, admin: { host: '127.0.0.1', checkKey: false } })
+    expect(fromFlags('--resp-port', '1', '--resp-host', '0.0.0.0', '--no-check-key').resp?.checkKey).toBe(false)
+  })
+
   it.each([
+    [['--admin-host', '127.0.0.1'], '--admin-port as well'],
+    [['--resp-host', '127.0.0.1'], '--resp-port as well'],
+    [['--grpc-port', '1', '--grpc-host', 'http://x'], 'an address or host name'],
+    [['--http-tls-cert', 'a'], 'both or neither'],
+    [['--http-tls-client-ca', 'a'], 'both with --http-tls-client-ca'],
     [['--resp-port', '65536'], 'a port from 0 to 65535, or off'],
     [['--resp-tls-cert', 'a'], '--resp-port as well'],
     [['--resp-port', '1', '--resp-tls-cert', 'a'], 'both or neither'],
