@@ -3,11 +3,13 @@ import { HEADER_PROFILES } from '@sluice/contract'
 import type { FailureMode } from '@sluice/core'
 import { METADATA_NETWORKS } from '@sluice/core/internal'
 import type { LogLevel } from '@sluice/runtime'
+import type { DashboardSettingValues } from './dashboard-settings.ts'
+import { DASHBOARD_SETTINGS } from './dashboard-settings.ts'
 import type { SettingDefinition } from './setting-definition.ts'
 import { HOST_SCHEMA, hostSetting, PLAIN_TEXT, PORT_SCHEMA, portSetting, tlsSettings } from './setting-definition.ts'
 
 /** What each setting is once it was read. */
-export interface SettingValues {
+export interface SettingValues extends DashboardSettingValues {
   readonly host: string
   readonly port: number
   readonly httpTlsCert: string
@@ -129,6 +131,7 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     schema: { type: 'integer', minimum: 1, maximum: 60_000 },
   },
   ...tlsSettings('grpc', 'the gRPC listener'),
+  ...DASHBOARD_SETTINGS,
   dataDir: {
     flag: 'data-dir',
     variable: 'SLUICE_DATA_DIR',

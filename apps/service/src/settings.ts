@@ -67,6 +67,10 @@ export interface Settings {
   readonly blockWebhooks: readonly string[]
   readonly webhooks: WebhookSettings
   readonly drainMs: number
+  /** Whether the dashboard is served. */
+  readonly dashboard: boolean
+  /** Path of its cookie where no trusted proxy names one. */
+  readonly basePath: string
 }
 
 /** Where a listener that can be turned off listens, and who may use it. */
@@ -236,6 +240,8 @@ function completed(
     blockWebhooks: listOf(given.blockWebhooks),
     webhooks: { secrets: listOf(given.webhookSecret), deniedTargets: deniedTargetsOf(given) },
     drainMs: given.drainMs ?? 3000,
+    dashboard: given.dashboard ?? true,
+    basePath: given.basePath ?? '/',
   }
 }
 

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { memoryStore, systemClock, systemTimers, type Timers } from '@sluice/core'
 import { systemMonotonicMs } from '@sluice/core/internal'
 import { PolicyEngine, type RuleSet } from '@sluice/core/policy'
-import { Logger, LogOutput, MetricRegistry } from '@sluice/runtime'
+import { Logger, LogOutput, MetricRegistry, systemTurnEnd } from '@sluice/runtime'
 import { seededRandom } from '@sluice/testing'
 import { Pool } from 'undici'
 import { onTestFinished } from 'vitest'
@@ -310,4 +310,14 @@ export class RawClient {
       this.#wake = resolve
     })
   }
+}
+
+/** Waits for something that input from the network changes. */
+export async function until(isTrue: () => boolean): Promise<void> {
+  while (!isTrue()) await turns(1)
+}
+
+/** Lets so many turns of the event loop pass, so that what is on its way arrives. */
+export async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await new Promise<void>((resolve) => systemTurnEnd(resolve))
 }

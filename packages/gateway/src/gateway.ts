@@ -15,7 +15,9 @@ import { ExchangeWatch } from './proxy/exchange-watch.ts'
 import { type ClientBounds, type ConnectionLimit, GatewayServer, type ListenOptions } from './proxy/gateway-server.ts'
 import { HttpExchange } from './proxy/http-exchange.ts'
 import { RequestHeaders } from './proxy/request-headers.ts'
+import { type AwaitedService, networkProbe, StartupServices } from './startup/startup-services.ts'
 import type { Upstream } from './upstreams/upstream.ts'
+import { watchUpstreams } from './upstreams/upstream-metrics.ts'
 
 /** What a gateway is made of. Time, randomness and output come in from outside. */
 export interface GatewayParts {
@@ -62,6 +64,7 @@ export class Gateway {
   readonly #server: GatewayServer
   readonly #watch: ExchangeWatch
   readonly #metrics: GatewayMetrics
+  readonly #services: StartupServices
   #active: ActiveConfig | undefined
   #isDraining = false
   /** The last change of configuration; the next one begins after it. */
@@ -72,6 +75,9 @@ export class Gateway {
     this.#parts = parts
     const { timers, clock, random, logger, monotonicMs, listen } = parts
     this.#metrics = new GatewayMetrics(parts.metrics, () => this.#server.connections)
+    watchUpstreams(parts.metrics, () => this.upstreams.values())
+    const { services = {} } = parts.config.options
+    this.#services = new StartupServices(services, { timers, random, log: logger, probe: networkProbe() })
     this.#watch = new ExchangeWatch(timers, monotonicMs)
     this.#limiter = limiterOf(parts)
     this.#exchangeParts = {
@@ -115,11 +121,19 @@ export class Gateway {
     return this.#watch.size
   }
 
-  /** Whether every upstream has an instance that takes requests, and the gateway is not about to stop. */
+  /**
+   * Whether the services that the configuration names were all available, every upstream has an instance that takes
+   * requests, and the gateway is not about to stop.
+   */
   get isReady(): boolean {
-    if (this.#isDraining || this.#active === undefined) return false
+    if (this.#isDraining || this.#active === undefined || this.awaitedServices.length > 0) return false
     for (const upstream of this.#active.upstreams.values()) if (!upstream.isAvailable) return false
     return true
+  }
+
+  /** Services of the configuration that were not available yet. */
+  get awaitedServices(): readonly AwaitedService[] {
+    return this.#services.awaited()
   }
 
   /** Upstreams in use, by name. */
@@ -127,10 +141,15 @@ export class Gateway {
     return this.#active?.upstreams ?? new Map()
   }
 
-  /** Starts identity and upstreams, then listens. Rejects with the error of the system if it cannot listen. */
+  /**
+   * Starts identity and upstreams, then listens. Rejects with the error of the system if it cannot listen. It is not
+   * ready before the services of the configuration are available.
+   */
   async start(): Promise<void> {
     await this.use(this.#parts.config, this.#parts.identifier)
     await this.#server.start()
+    // Rejects only because of `stop`.
+    this.#services.wait().catch(() => undefined)
   }
 
   /**
@@ -156,6 +175,7 @@ export class Gateway {
   /** Accepts nothing more, answers what has begun, closes all connections and upstreams. */
   async stop(): Promise<void> {
     this.#isDraining = true
+    await this.#services.close()
     await this.#changing
     if (this.#server.port !== undefined) await this.#server.stop()
     this.#watch.close()

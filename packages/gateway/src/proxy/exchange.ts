@@ -265,7 +265,8 @@ export abstract class Exchange implements HttpRequest, BalancedRequest {
   }
 
   #useTarget(authority: string | undefined): boolean {
-    if (authority !== undefined && !isAuthority(authority)) return false
+    // HTTP/1.0 has no `Host`.
+    if (authority === undefined ? this.httpVersion !== '1.0' : !isAuthority(authority)) return false
     this.authority = authority
     const path = originForm(this.url, authority)
     if (path === undefined) return false

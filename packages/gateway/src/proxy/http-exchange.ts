@@ -187,6 +187,8 @@ export class HttpExchange extends Exchange implements Dispatcher.DispatchHandler
     const { outcome } = this
     if (outcome !== undefined) headers.addLimits(outcome.headers)
     list.push('X-Request-Id', this.requestId)
+    // What is left of the request would have to be read before the next one.
+    if (this.#hasBody && !this.#request.complete && !isHttp2(this.#response)) list.push('Connection', 'close')
     if (status === 204) headers.remove('content-length')
     if (headers.hasTrailer && !this.#canTrail(headers)) headers.remove('trailer')
     this.#leftBytes = this.method === 'HEAD' ? -1 : headers.contentLength

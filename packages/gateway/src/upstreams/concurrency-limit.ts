@@ -1,5 +1,5 @@
 import type { Random } from '@sluice/core'
-import type { UpstreamConfig } from '../config/gateway-config.ts'
+import { DEFAULTS, type UpstreamConfig } from '../config/gateway-config.ts'
 
 /** One request that has ended. */
 export interface ConcurrencySample {
@@ -20,12 +20,14 @@ export interface ConcurrencyLimit {
 
 /** The limit of one instance; undefined for `off`. */
 export function createConcurrencyLimit(
-  { mode = 'off', limit, min = 4, max = 1000 }: NonNullable<UpstreamConfig['concurrency']>,
+  config: NonNullable<UpstreamConfig['concurrency']>,
   parts: { readonly nowMs: () => number; readonly random: Random },
 ): ConcurrencyLimit | undefined {
+  const { mode = DEFAULTS.concurrencyMode, limit = FIRST_LIMIT } = config
   if (mode === 'off') return undefined
-  if (mode === 'fixed') return { limit: limit ?? 100, record: () => undefined }
-  return new AdaptiveLimit({ first: limit ?? 20, min, max: Math.max(min, max), ...parts })
+  if (mode === 'fixed') return { limit, record: () => undefined }
+  const { min = DEFAULTS.concurrencyMin, max = Math.max(min, DEFAULTS.concurrencyMax) } = config
+  return new AdaptiveLimit({ first: limit, min, max, ...parts })
 }
 
 export interface AdaptiveLimitOptions {
@@ -35,6 +37,9 @@ export interface AdaptiveLimitOptions {
   readonly nowMs: () => number
   readonly random: Random
 }
+
+/** Where an adaptive limit begins. */
+const FIRST_LIMIT = 20
 
 /** A window lasts at least so long, and has at least so many samples. */
 const WINDOW_MS = 100

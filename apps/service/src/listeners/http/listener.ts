@@ -2,6 +2,7 @@ import type { Operation, OperationId } from '@sluice/contract'
 import { CHECK_PATH, OPERATIONS } from '@sluice/contract'
 import type { LoopDelay } from '@sluice/runtime'
 import type { Authenticator } from '../../auth/authenticator.ts'
+import type { Sessions } from '../../auth/sessions.ts'
 import { errorFields } from '../../observability/error-fields.ts'
 import type { ListenerOperation, OperationHandlers } from '../../operations/handler.ts'
 import type { Readiness } from '../../operations/health.ts'
@@ -26,6 +27,7 @@ import { allowedHosts, createRouter } from './router.ts'
 export interface HttpListenerParts {
   readonly context: ServiceContext
   readonly authenticator: Authenticator
+  readonly sessions: Sessions
   /** The handlers of all operations but those that the listener answers by itself. */
   readonly handlers: OperationHandlers<Exclude<OperationId, ListenerOperation>>
   /** Counts, times and logs every request. */
@@ -74,6 +76,7 @@ export function httpListeners(parts: HttpListenerParts): readonly HttpServer[] {
       handlers: { ...parts.handlers, ...healthHandlers(readiness), ...documentHandlers(document) },
       components: document.components.schemas,
       authenticator,
+      sessions: parts.sessions,
       treatmentOf: (operation) => treatmentOf(operation, checkKey),
       observer,
     })
