@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { defineConfig, type Plugin } from 'vite'
 import { OPERATION_ROUTES } from './src/api/operation-routes.ts'
@@ -29,7 +29,7 @@ function precompressed(): Plugin {
     name: 'precompressed',
     apply: 'build',
     configResolved(config) {
-      outDir = join(config.root, config.build.outDir)
+      outDir = resolve(config.root, config.build.outDir)
     },
     closeBundle() {
       for (const entry of readdirSync(outDir, { recursive: true, encoding: 'utf8' })) {

@@ -5,6 +5,8 @@ import { alertRules } from './alerts/alert-rule.ts'
 import { threadSignals } from './alerts/alert-signals.ts'
 import { blockAnnouncer } from './alerts/block-export.ts'
 import { Authenticator } from './auth/authenticator.ts'
+import { ClientAddresses } from './auth/client-address.ts'
+import { Sessions } from './auth/sessions.ts'
 import type { DataFolder } from './config/data-folder.ts'
 import { shareFollowing } from './config/follow-changes.ts'
 import type { ReconnectingConfigStore } from './config/reconnecting-config-store.ts'
@@ -26,6 +28,8 @@ import { alertHandlers } from './operations/admin/alerts.ts'
 import { AuditNotes } from './operations/admin/audit.ts'
 import type { AdminOptions } from './operations/admin/config-access.ts'
 import { observabilityHandlers } from './operations/admin/metrics.ts'
+import type { SessionHandlerParts } from './operations/admin/sessions.ts'
+import { sessionHandlers } from './operations/admin/sessions.ts'
 import { checkHandlers } from './operations/check/check-api.ts'
 import type { CheckHealth } from './operations/health.ts'
 import { Readiness } from './operations/health.ts'
@@ -82,7 +86,7 @@ export function createNode(parts: NodeParts): ServiceNode {
     nowMs: () => clock.nowMicros() / 1000,
     configLagMs: () => limits.follower.stats().lagMs,
   })
-  const { region, redis, trustedProxies } = settings
+  const { region, redis, trustedProxies, basePath } = settings
   const instrument = new Instrument({ metrics, log, clock, secret, signals, tracer: tracing, region, redis })
   const announceBlock = blockAnnouncer({ threads, isExported: settings.blockWebhooks.length > 0, log })
   const limits: DecisionEngine = openEngine({ ...parts, ...system, instrument, announceBlock })
@@ -99,12 +103,16 @@ export function createNode(parts: NodeParts): ServiceNode {
   const readiness = new Readiness([...parts.checks, ...limits.checks])
   const connectionLimit = connectionLimitOf(settings)
   const { keys } = limits
-  const authenticator = new Authenticator({ ...context, keys, random: system.secureRandom, failures, trustedProxies })
+  const addresses = new ClientAddresses(trustedProxies)
+  const authenticator = new Authenticator({ ...context, keys, random: system.secureRandom, failures, addresses })
+  const sessions = new Sessions({ ...context, keys, addresses, basePath, newId: newName })
   const { atTurnEnd, monotonicMs } = system
   const common = { context, authenticator, connectionLimit, loopDelay, atTurnEnd, sharesPort: threads.count > 1 }
-  const handlers = handlersOf(context, limits, { ...parts, announceBlock, observe: instrument.observePolicy })
+  const observe = instrument.observePolicy
+  const handlers = handlersOf(context, limits, { ...parts, announceBlock, observe, authenticator, sessions })
   const http = httpListener({
     ...common,
+    sessions,
     readiness,
     newRequestId: newName,
     handlers,
@@ -169,8 +177,12 @@ function tracingTo(endpoint: string, { clock, monotonicMs, log }: ThreadSystem):
 function handlersOf(
   context: ServiceContext,
   { file, keys, besideFile }: DecisionEngine,
-  { database, announceBlock, observe }: Pick<NodeParts, 'database'> & Pick<AdminOptions, 'announceBlock' | 'observe'>,
+  parts: Pick<NodeParts, 'database'> &
+    Pick<AdminOptions, 'announceBlock' | 'observe'> &
+    Omit<SessionHandlerParts, 'notes'>,
 ): HttpListenerParts['handlers'] {
+  const { database, announceBlock, observe } = parts
+  const notes = new AuditNotes({ config: database, log: context.log })
   const options = {
     ...(file && { file }),
     ...(besideFile && { database: besideFile }),
@@ -182,7 +194,8 @@ function handlersOf(
     ...forwardAuthHandlers(context),
     ...adminHandlers(context, options),
     ...observabilityHandlers(context, { rollups: database.rollups, keys }),
-    ...alertHandlers(context.threads, new AuditNotes({ config: database, log: context.log })),
+    ...alertHandlers(context.threads, notes),
+    ...sessionHandlers({ ...parts, notes }),
   }
 }
 

@@ -6,6 +6,7 @@ import type { Logger, MetricRegistry, Random, Sleep } from '@sluice/runtime'
 import type { SignalMessages } from './alerts/alert-signals.ts'
 import type { BlockMessages } from './alerts/block-export.ts'
 import type { AlertMessages } from './alerts/process-alerts.ts'
+import type { SessionMessages } from './auth/session-registry.ts'
 import type { FollowMessages } from './config/follow-changes.ts'
 import type { ReportMessages } from './observability/metrics-aggregator.ts'
 import type { ReservationMessages } from './reservations/reservations.ts'
@@ -20,6 +21,7 @@ export interface ServiceMessages
     FollowMessages,
     ReportMessages,
     ReservationMessages,
+    SessionMessages,
     CallReportMessages {
   /** The configuration of each thread: version, source and age. */
   'config.stats': () => ConfigStats

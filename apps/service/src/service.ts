@@ -4,10 +4,12 @@ import type { ReadinessReason } from '@sluice/contract'
 import type { NowMs } from '@sluice/runtime'
 import { isRuntimeError, StartupGraph } from '@sluice/runtime'
 import { alertRules } from './alerts/alert-rule.ts'
+import { sharedDocument } from './alerts/cluster-state.ts'
 import type { ProcessAlerts } from './alerts/process-alerts.ts'
 import { openAlerts } from './alerts/process-alerts.ts'
 import { webhookDelivery } from './alerts/webhook.ts'
 import { sharedFailures } from './auth/failed-attempts.ts'
+import { SessionRegistry } from './auth/session-registry.ts'
 import { readKeyFile } from './config/admin-key.ts'
 import { checkRulesFile } from './config/check-rules-file.ts'
 import { DatabaseHost } from './config/config-database.ts'
@@ -79,6 +81,13 @@ export function createService(parts: ServiceParts): Service {
   const workers: Workers = workersOf(common, { secret: secret.memory, machineNumbers: machineNumbers.memory })
   const { rollups, documents } = database
   const watch = new ProcessMonitor({ settings, system, folder, group: workers.group, rollups, documents, nowMs })
+  const sessions = new SessionRegistry({
+    ...system,
+    document: sharedDocument(documents, 'sessions', system.sleep),
+    threads: workers.group,
+    nowMs,
+    isShared: settings.databaseUrl !== undefined,
+  })
   let locked: LockedFolder | undefined
   const lock = async (): Promise<void> => {
     locked = await lockDataFolder(folder)
@@ -97,7 +106,8 @@ export function createService(parts: ServiceParts): Service {
     { name: 'database', dependsOn: ['secret'], start: () => host.start(), stop: () => host.stop() },
     { name: 'numbers', dependsOn: ['database'], start: () => numbers.start(), stop: () => numbers.stop() },
     { name: 'alerts', dependsOn: ['numbers'], start: () => watch.openAlerts(), stop: () => watch.closeAlerts() },
-    { name: 'workers', dependsOn: ['alerts'], start: () => workers.start(), stop: () => workers.stop() },
+    { name: 'sessions', dependsOn: ['database'], start: () => sessions.start(), stop: () => sessions.stop() },
+    { name: 'workers', dependsOn: ['alerts', 'sessions'], start: () => workers.start(), stop: () => workers.stop() },
     { name: 'history', dependsOn: ['workers'], start: () => watch.keepHistory(), stop: () => watch.closeHistory() },
     // Last, so that a failed start creates no key.
     { name: 'first key', dependsOn: ['history'], start: () => host.issueFirstKey() },

@@ -1,11 +1,14 @@
 import type { HeaderProfile } from '@sluice/contract'
 import { HEADER_PROFILES } from '@sluice/contract'
 import type { FailureMode } from '@sluice/core'
-import { type JsonSchema, METADATA_NETWORKS } from '@sluice/core/internal'
+import { METADATA_NETWORKS } from '@sluice/core/internal'
 import type { LogLevel } from '@sluice/runtime'
+import type { DashboardSettingValues } from './dashboard-settings.ts'
+import { DASHBOARD_SETTINGS } from './dashboard-settings.ts'
+import type { SettingDefinition } from './setting-definition.ts'
 
 /** What each setting is once it was read. */
-export interface SettingValues {
+export interface SettingValues extends DashboardSettingValues {
   readonly host: string
   readonly port: number
   readonly allListeners: boolean
@@ -61,22 +64,6 @@ export interface SettingValues {
 
 /** The name of a setting. */
 export type SettingName = keyof SettingValues
-
-/** One thing that can be set. */
-export interface SettingDefinition {
-  /** Without the two dashes. */
-  readonly flag: string
-  /** Of the environment. */
-  readonly variable: string
-  /** What stands for its value in the help; empty for a switch, which needs none. */
-  readonly argument: string
-  /** What it does, and what holds when it is left out. */
-  readonly help: string
-  /** What its value must be. `title` is what is expected, as the rest of a sentence. */
-  readonly schema: JsonSchema
-  /** Whether a value may hold a password. It is never shown then. */
-  readonly isSecret?: boolean
-}
 
 const HIGHEST_PORT = 65_535
 
@@ -194,6 +181,7 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     help: 'Issuers of client certificates, PEM: every client needs one, and no API key. Default: none.',
     schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
   },
+  ...DASHBOARD_SETTINGS,
   dataDir: {
     flag: 'data-dir',
     variable: 'SLUICE_DATA_DIR',

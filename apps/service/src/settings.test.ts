@@ -59,6 +59,8 @@ describe('settings', () => {
         deniedTargets: ['169.254.0.0/16', 'fe80::/10', '100.100.100.200', 'fd00:ec2::254', 'fd20:ce::254'],
       },
       drainMs: 3000,
+      dashboard: true,
+      basePath: '/',
     }
     expect(fromEnvironment({})).toEqual(defaults)
     expect(fromEnvironment({ PORT: '', HOST: '', REDIS_URL: '', SLUICE_THREADS: '' })).toEqual(defaults)
@@ -108,6 +110,8 @@ describe('settings', () => {
         SLUICE_WEBHOOK_SECRET: `${SECRET},whsec_${'b'.repeat(32)}`,
         SLUICE_WEBHOOK_DENY_LIST: '10.0.0.0/8,::1',
         SLUICE_DRAIN_MS: '0',
+        SLUICE_DASHBOARD: 'false',
+        SLUICE_BASE_PATH: '/limits',
       }),
     ).toEqual({
       host: '::1',
@@ -151,6 +155,8 @@ describe('settings', () => {
       blockWebhooks: ['https://waf.example/one', 'https://waf.example/two'],
       webhooks: { secrets: [SECRET, `whsec_${'b'.repeat(32)}`], deniedTargets: ['10.0.0.0/8', '::1'] },
       drainMs: 0,
+      dashboard: false,
+      basePath: '/limits',
     } satisfies Settings)
   })
 

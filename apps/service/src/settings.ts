@@ -62,6 +62,10 @@ export interface Settings {
   readonly blockWebhooks: readonly string[]
   readonly webhooks: WebhookSettings
   readonly drainMs: number
+  /** Whether the dashboard is served. */
+  readonly dashboard: boolean
+  /** Path of its cookie where no trusted proxy names one. */
+  readonly basePath: string
 }
 
 /** The settings of a listener that can be turned off. */
@@ -208,6 +212,8 @@ function completed(
     blockWebhooks: listOf(given.blockWebhooks),
     webhooks: { secrets: listOf(given.webhookSecret), deniedTargets: deniedTargetsOf(given) },
     drainMs: given.drainMs ?? 3000,
+    dashboard: given.dashboard ?? true,
+    basePath: given.basePath ?? '/',
   }
 }
 

@@ -55,7 +55,7 @@ export {
   type RuleSet,
   type Tier,
 } from './admin/rule-set-types.ts'
-export type { Session, SessionState, SignInRequest } from './admin/session-bodies.ts'
+export { CSRF_HEADER, type Session, type SessionState, type SignInRequest } from './admin/session-bodies.ts'
 export type {
   HistoryAnswer,
   LiveSample,

@@ -51,6 +51,7 @@ const TAGS: readonly { readonly name: string; readonly description: string }[] =
   { name: 'callers', description: 'What holds for single callers: overrides, tiers, blocks.' },
   { name: 'versions', description: 'Versions of the rule set: drafts, careful roll-out, and the way back.' },
   { name: 'keys', description: 'Who may use the admin API.' },
+  { name: 'sessions', description: 'Signing in to the dashboard.' },
   { name: 'insight', description: 'What happens, and why.' },
   { name: 'alerts', description: 'What somebody should look at.' },
 ]
@@ -115,7 +116,8 @@ export function openApiDocument({ version, components }: OpenApiOptions): OpenAp
           type: 'http',
           scheme: 'bearer',
           description:
-            'An API key, slk_<id>_<secret>. Its role must be the one that an operation names, or one above it.',
+            'An API key, slk_<id>_<secret>. Its role must be the one that an operation names, or one above it. ' +
+            'A browser that signed in at POST /auth/session sends its cookie instead, and X-CSRF-Token with changes.',
         },
       },
     },

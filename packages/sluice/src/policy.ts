@@ -24,6 +24,7 @@ export {
   type GatewayParts,
   type Incident,
   type Membership,
+  type Offence,
   type Override,
   type Penalty,
   type PolicyAcquireOptions,

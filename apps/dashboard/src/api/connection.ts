@@ -17,7 +17,19 @@ export function onNetworkBack(listener: () => void): () => void {
   return () => globalThis.removeEventListener('online', listener)
 }
 
-/** The URL of a path of the service. The base of the page is where a proxy put the service. */
+/**
+ * Where the service is reached, with a slash at its end: the folder of the icon. A proxy may put it below any path, and
+ * the page may be opened at any depth; the links in the page are the only ones who know. Read once, before the address
+ * of the page changes.
+ */
+export const serviceRoot: URL = new URL('.', iconUrl())
+
+function iconUrl(): string {
+  if (typeof document === 'undefined') return 'http://localhost/'
+  return document.querySelector<HTMLLinkElement>('link[rel="icon"]')?.href ?? document.baseURI
+}
+
+/** The URL of a path of the service. */
 export function serviceUrl(path: string): URL {
-  return new URL(path.replace(/^\//, ''), document.baseURI)
+  return new URL(path.replace(/^\//, ''), serviceRoot)
 }

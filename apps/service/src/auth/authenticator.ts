@@ -76,12 +76,12 @@ export interface AuthenticatorParts {
   readonly secret: Uint8Array
   /** Where the threads of a process count failed attempts together; undefined for a thread that counts for itself. */
   readonly failures?: SharedMemoryHandle | undefined
-  /** Networks of proxies whose `X-Forwarded-For` says who asks. Default: none. */
-  readonly trustedProxies?: readonly string[]
+  /** Finds out who asks behind trusted proxies. Default: no proxy is trusted. */
+  readonly addresses?: ClientAddresses
 }
 
 /** Why somebody was not let in, as the log has it. */
-type Rejection = 'no-key' | 'unreadable' | 'unknown' | 'revoked' | 'expired'
+type Rejection = 'no-key' | 'unreadable' | 'no-token' | 'unknown' | 'revoked' | 'expired'
 
 const CHALLENGE = 'Bearer realm="sluice"'
 
@@ -90,6 +90,7 @@ const HOW_TO = 'Send an API key in the header "Authorization: Bearer slk_<id>_<s
 const DETAILS: Readonly<Record<Rejection, string>> = {
   'no-key': `This needs an API key. ${HOW_TO}`,
   unreadable: `The Authorization header has no API key in it. ${HOW_TO}`,
+  'no-token': 'This is no API key. One looks like slk_<id>_<secret>.',
   unknown: 'There is no such API key. Look whether it is complete, and of this service.',
   revoked: 'This API key was revoked. Use another one.',
   expired: 'This API key has ended. Use the one that took its place, or have one made.',
@@ -109,13 +110,13 @@ export class Authenticator {
   readonly #failures: FailedAttempts
   readonly #addresses: ClientAddresses
 
-  constructor({ keys, clock, random, log, secret, failures, trustedProxies = [] }: AuthenticatorParts) {
+  constructor({ keys, clock, random, log, secret, failures, addresses }: AuthenticatorParts) {
     this.#keys = keys
     this.#clock = clock
     this.#log = log
     this.#secret = secret
     this.#failures = new FailedAttempts({ clock, random, shared: failures })
-    this.#addresses = new ClientAddresses(trustedProxies)
+    this.#addresses = addresses ?? new ClientAddresses([])
   }
 
   /**
@@ -125,8 +126,17 @@ export class Authenticator {
   authenticate(request: RequestOrigin, needed: ApiKeyRole): Principal | Answer {
     const { authorization } = request.headers
     if (authorization === undefined) return unauthorized('no-key')
-    const token = readBearer(authorization)
-    if (token === undefined) return this.#reject('unreadable', undefined, request)
+    const token = readToken(BEARER.exec(authorization)?.[1] ?? '')
+    return token === undefined ? this.#reject('unreadable', undefined, request) : this.#check(token, request, needed)
+  }
+
+  /** The same for a key that stands elsewhere than in the header. */
+  authenticateKey(apiKey: string, request: RequestOrigin, needed: ApiKeyRole): Principal | Answer {
+    const token = readToken(apiKey.trim())
+    return token === undefined ? this.#reject('no-token', undefined, request) : this.#check(token, request, needed)
+  }
+
+  #check(token: ReadToken, request: RequestOrigin, needed: ApiKeyRole): Principal | Answer {
     const key = this.#keys.find(token.id)
     const rejection = this.#rejectionOf(token, key)
     if (rejection !== undefined && !this.#keys.isLoaded) return notLoaded()
@@ -167,7 +177,8 @@ function unauthorized(rejection: Rejection): Answer {
   return rejectionAnswer('SLUICE_HTTP_UNAUTHORIZED', DETAILS[rejection], { 'WWW-Authenticate': challenge })
 }
 
-function forbidden(role: ApiKeyRole, needed: ApiKeyRole): Answer {
+/** The answer to a caller whose role does not suffice. */
+export function forbidden(role: ApiKeyRole, needed: ApiKeyRole): Answer {
   const detail = `This API key has the role "${role}". Use one with the role "${needed}", or a higher one.`
   const challenge = `${CHALLENGE}, error="insufficient_scope", scope="${needed}"`
   return rejectionAnswer('SLUICE_HTTP_FORBIDDEN', detail, { 'WWW-Authenticate': challenge })
@@ -207,9 +218,9 @@ const BEARER = /^Bearer +(\S+) *$/i
 /** Compared with when there is no such key, so that it takes as long as when there is one. */
 const UNKNOWN_KEY_HASH = hashSecret('').toString('hex')
 
-/** The token in an `Authorization` header; undefined when it is of another kind, or looks like no token. */
-function readBearer(authorization: string): ReadToken | undefined {
-  const [, id, secret] = TOKEN.exec(BEARER.exec(authorization)?.[1] ?? '') ?? []
+/** The parts of a token; undefined when it looks like none. */
+function readToken(text: string): ReadToken | undefined {
+  const [, id, secret] = TOKEN.exec(text) ?? []
   return id === undefined || secret === undefined ? undefined : { id, secretHash: hashSecret(secret) }
 }
 

@@ -9,6 +9,19 @@ export interface RequestOrigin {
   readonly remoteAddress: string
 }
 
+/** How a client reached the service. */
+export interface RequestTarget {
+  /** Whether by TLS, as far as is known. */
+  readonly isSecure: boolean
+  /** Host and port; undefined without a `Host` header. */
+  readonly host: string | undefined
+  /** Path below which a proxy serves the service, without a slash at the end; undefined when it says none. */
+  readonly prefix: string | undefined
+}
+
+/** A path that may stand in a cookie: segments of plain characters, none of them `.` or `..`. */
+const PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)+$/
+
 /** Maximum number of entries of `X-Forwarded-For` that are read. */
 const MOST_HOPS = 32
 
@@ -44,8 +57,28 @@ export class ClientAddresses {
     return address
   }
 
+  /**
+   * How the client reached the service: as a trusted proxy says in `X-Forwarded-Proto`, `X-Forwarded-Host` and
+   * `X-Forwarded-Prefix`, else as the connection shows.
+   */
+  target({ headers, remoteAddress }: RequestOrigin): RequestTarget {
+    const forwarded = this.#isTrusted(remoteAddress) ? headers : {}
+    const prefix = firstOf(forwarded['x-forwarded-prefix'])?.replace(/\/+$/, '')
+    return {
+      isSecure: firstOf(forwarded['x-forwarded-proto'])?.toLowerCase() === 'https',
+      host: firstOf(forwarded['x-forwarded-host']) ?? headers.host,
+      prefix: prefix !== undefined && PATH.test(prefix) ? prefix : undefined,
+    }
+  }
+
   #isTrusted(address: string): boolean {
     const parsed = parseIp(address)
     return parsed !== undefined && this.#trusted.find(parsed).length > 0
   }
+}
+
+/** The entry of the proxy nearest to the client. */
+function firstOf(header: string | readonly string[] | undefined): string | undefined {
+  const first = typeof header === 'string' ? header.split(',')[0]?.trim() : undefined
+  return first === '' ? undefined : first
 }

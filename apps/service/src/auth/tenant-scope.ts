@@ -60,6 +60,9 @@ const TENANT_OPERATIONS: Readonly<Partial<Record<OperationId, Narrowing>>> = {
   listBlocks: entriesOfTenant,
   putBlock: entryOfTenant,
   deleteBlock: entriesOfTenant,
+  // Its own sessions: those of other keys need a key without a tenant.
+  listSessions: unchanged,
+  endSession: unchanged,
 }
 
 /** The answer to the key of a tenant, where an operation concerns all tenants. */

@@ -5,6 +5,7 @@ import { ServiceError } from '../service-error.ts'
 import { SETTING_TABLE } from '../setting-table.ts'
 import type { Settings } from '../settings.ts'
 import { hostInUrl } from '../settings.ts'
+import type { ListenerTls } from './tls-files.ts'
 
 /** The name of a listener: its label in metrics and its name in `/readyz`. */
 export type ListenerName = 'http' | 'resp' | 'grpc'
@@ -19,6 +20,8 @@ export interface Listener {
   readonly port: number | undefined
   /** Number of open connections. */
   readonly connections: number
+  /** Undefined: plain text. */
+  readonly tls?: Pick<ListenerTls, 'reasons'> | undefined
   /** Resolves when clients can connect; rejects with a `SLUICE_SERVICE_*` error. */
   start(): Promise<void>
   /** Serves on and lets clients move to other nodes; resolves after `drainMs`. */
@@ -64,10 +67,10 @@ export function accessText(name: ListenerName, settings: Settings): string {
 }
 
 /** How a listener stands, for `/readyz`. A thread that answers has started all listeners. */
-export function listenerHealth({ name, port }: Listener, settings: Settings): HealthCheck {
-  const access = accessText(name, settings)
-  if (port === undefined) return { name: `listener ${name}`, ready: true, detail: `stopped; ${access}` }
-  return { name: `listener ${name}`, ready: true, detail: `${hostInUrl(settings.host)}:${port}; ${access}` }
+export function listenerHealth({ name, port, tls }: Listener, settings: Settings): HealthCheck {
+  const place = port === undefined ? 'stopped' : `${hostInUrl(settings.host)}:${port}`
+  const detail = `${place}; ${accessText(name, settings)}`
+  return { name: `listener ${name}`, ready: true, detail, reasons: tls?.reasons ?? [] }
 }
 
 /** Where a server is to listen. */

@@ -11,6 +11,17 @@ export interface Principal {
   readonly role: ApiKeyRole
   /** The only tenant that the key is good for; undefined for one that is good for all. */
   readonly tenant?: string | undefined
+  /** Set for a browser that is signed in. */
+  readonly session?: PrincipalSession
+}
+
+/** The session of a caller. */
+export interface PrincipalSession {
+  readonly id: string
+  /** `Set-Cookie` header that renews it; undefined when it is new enough. */
+  readonly renewal: string | undefined
+  /** Whether it goes on; for streams, which outlast the check at their start. */
+  readonly goesOn: () => boolean
 }
 
 /** What every handler receives besides what its operation declares. */

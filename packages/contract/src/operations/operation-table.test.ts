@@ -67,6 +67,11 @@ admin  GET    /admin/api-keys
 admin  POST   /admin/api-keys
 admin  POST   /admin/api-keys/{id}/rotate
 admin  DELETE /admin/api-keys/{id}
+none   POST   /auth/session
+none   GET    /auth/session
+none   DELETE /auth/session
+viewer GET    /admin/sessions
+viewer DELETE /admin/sessions/{id}
 viewer POST   /admin/explain
 viewer GET    /admin/audit
 viewer GET    /admin/live
@@ -100,7 +105,7 @@ describe('the table of operations', () => {
 
   it('lets viewers do nothing that changes something', () => {
     const changing = operations.filter(({ role, method }) => role === 'viewer' && method !== 'GET')
-    expect(changing.map(({ id }) => id)).toEqual(['explain'])
+    expect(changing.map(({ id }) => id)).toEqual(['endSession', 'explain'])
   })
 })
 
@@ -152,9 +157,12 @@ describe.each(operations.map((operation) => [operation.id, operation] as const))
         expect([code, codes.includes(code)]).toEqual([code, isExpected])
       expectCode('SLUICE_HTTP_TOO_LARGE', body !== undefined)
       expectCode('SLUICE_HTTP_INVALID_JSON', body !== undefined)
-      expectCode('SLUICE_HTTP_UNAUTHORIZED', role !== 'none')
-      expectCode('SLUICE_HTTP_FORBIDDEN', role !== 'none')
-      expectCode('SLUICE_HTTP_TOO_MANY_FAILURES', role !== 'none')
+      const takesKey = role !== 'none' || operation.id === 'signIn'
+      expectCode('SLUICE_HTTP_UNAUTHORIZED', takesKey)
+      expectCode('SLUICE_HTTP_FORBIDDEN', takesKey)
+      expectCode('SLUICE_HTTP_TOO_MANY_FAILURES', takesKey)
+      const takesSession = role !== 'none' || operation.tag === 'sessions'
+      expectCode('SLUICE_HTTP_CSRF', takesSession && method !== 'GET')
       expectCode('SLUICE_HTTP_INVALID_REQUEST', body !== undefined || Object.keys(parameters).length > 0)
       expectCode('SLUICE_HTTP_PRECONDITION_FAILED', hasEtag && method !== 'GET')
     })

@@ -8,6 +8,7 @@ import type { CallsOf, OperationRole, OperationsOf, ReceivedParameters } from '.
 import { PROXY_OPERATIONS } from './proxy-operations.ts'
 import { RULE_OPERATIONS } from './rule-operations.ts'
 import { SERVICE_OPERATIONS } from './service-operations.ts'
+import { SESSION_OPERATIONS } from './session-operations.ts'
 import { VERSION_OPERATIONS } from './version-operations.ts'
 
 /** What goes in and out of every operation, by its id. */
@@ -19,6 +20,7 @@ export interface Calls
     CallsOf<typeof CALLER_OPERATIONS>,
     CallsOf<typeof VERSION_OPERATIONS>,
     CallsOf<typeof API_KEY_OPERATIONS>,
+    CallsOf<typeof SESSION_OPERATIONS>,
     CallsOf<typeof INSIGHT_OPERATIONS>,
     CallsOf<typeof ALERT_OPERATIONS> {}
 
@@ -54,6 +56,7 @@ export const OPERATIONS: OperationsOf<Calls> = {
   ...CALLER_OPERATIONS,
   ...VERSION_OPERATIONS,
   ...API_KEY_OPERATIONS,
+  ...SESSION_OPERATIONS,
   ...INSIGHT_OPERATIONS,
   ...ALERT_OPERATIONS,
 }

@@ -220,6 +220,8 @@ function impliedProblems(
   if (body !== undefined || Object.keys(parameters).length > 0) codes.push('SLUICE_HTTP_INVALID_REQUEST')
   if (role !== 'none') {
     codes.push('SLUICE_HTTP_UNAUTHORIZED', 'SLUICE_HTTP_FORBIDDEN', 'SLUICE_HTTP_TOO_MANY_FAILURES')
+    // With the session of a browser, a change needs a token.
+    if (method !== 'GET') codes.push('SLUICE_HTTP_CSRF')
   }
   if (path.includes('{')) codes.push('SLUICE_HTTP_NOT_FOUND')
   if (hasEtag && method !== 'GET') codes.push('SLUICE_HTTP_PRECONDITION_FAILED')

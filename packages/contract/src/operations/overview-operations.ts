@@ -37,8 +37,8 @@ export const OVERVIEW_OPERATIONS = operations('insight', {
     summary: 'Shows traffic as aligned series',
     description:
       'Checks, denials, latency, the resources that deny most and the regions, in equal steps without gaps, over all ' +
-      'nodes or one. Steps are 10 seconds or longer in the last hour, a minute or longer in the last two days, and an ' +
-      'hour or longer before. The answer is bounded: at most 400 steps and 51 resources.',
+      'nodes or one. Steps are 10 seconds or longer in the last hour, a minute or longer in the last two days, and ' +
+      'an hour or longer before. The answer is bounded: at most 400 steps and 51 resources.',
     parameters: {
       ...RANGE_PARAMETERS,
       ...NODE_PARAMETER,
@@ -56,8 +56,8 @@ export const OVERVIEW_OPERATIONS = operations('insight', {
     role: 'viewer',
     summary: 'Streams compact updates',
     description:
-      'A stream of server-sent events that continues "overview": the event is called "update", its data is JSON. Only ' +
-      'what changed is sent.',
+      'A stream of server-sent events that continues "overview": the event is called "update", its data is JSON. ' +
+      'Only what changed is sent.',
     parameters: {
       ...NODE_PARAMETER,
       everyMs: query('Time between updates; below 1000 for one node only. Default: 1000.', {

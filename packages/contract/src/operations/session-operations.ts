@@ -16,8 +16,9 @@ export const SESSION_OPERATIONS = operations('sessions', {
     role: 'none',
     summary: 'Signs in',
     description:
-      'Exchanges an API key for a session, whose cookie is HttpOnly and SameSite=Strict. The admin API then takes the ' +
-      'cookie in place of the key; changes also need the header X-CSRF-Token. An earlier session of the browser ends.',
+      'Exchanges an API key for a session, whose cookie is HttpOnly and SameSite=Strict. The admin API takes the ' +
+      'cookie in place of the key; changes also need the header X-CSRF-Token. The session that the browser had ' +
+      'before ends.',
     body: ref<SignInRequest>(SIGN_IN_REQUEST),
     answers: { 200: { description: 'The session.', ...STATE } },
     problems: [

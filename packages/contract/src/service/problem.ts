@@ -85,6 +85,7 @@ export const READINESS_REASONS = {
   'version-refused': 'A newer version of the rules cannot be used. The previous one stays active.',
   'dimension-undeclared': 'Rules use a dimension that is neither built in nor declared, so they may match no request.',
   'threads-missing': 'Fewer threads answer requests than should.',
+  'tls-files-unusable': 'The TLS files of a listener have changed and cannot be used. The previous ones stay in use.',
 } as const
 
 /** One of the codes of {@link READINESS_REASONS}. */

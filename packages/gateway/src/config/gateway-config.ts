@@ -29,7 +29,7 @@ export const DEFAULTS = {
   healthyAfter: 2,
   unhealthyAfter: 3,
   passiveFailures: 5,
-  passivePauseMs: 10_000,
+  passivePauseMs: 1000,
   concurrencyMin: 4,
   concurrencyMax: 1000,
   weight: 1,

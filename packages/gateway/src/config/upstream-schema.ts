@@ -58,10 +58,13 @@ const activeHealth = objectSchema<Health<'active'>>({
 
 const passiveHealth = objectSchema<Health<'passive'>>({
   description: 'Requests that fail pause an instance.',
-  examples: [{ failures: 5, pause: '10s' }],
+  examples: [{ failures: 5, pause: '1s' }],
   properties: {
     failures: count('Failures in a row after which an instance is paused.', DEFAULTS.passiveFailures),
-    pause: durationSchema('How long it gets no requests.', DEFAULTS.passivePauseMs),
+    pause: durationSchema(
+      'How long it gets no requests at first; up to ten times as long later.',
+      DEFAULTS.passivePauseMs,
+    ),
   },
   required: {},
 })

@@ -84,7 +84,9 @@ class HashBalancer implements Balancer {
 
   update(instances: readonly Instance[]): void {
     this.#byId = new Map(instances.map((instance) => [instance.id, instance]))
-    this.#ring = new HashRing({ servers: instances.map(({ id, weight }) => ({ name: id, weight })) })
+    // A ring has weights up to 100.
+    const scale = Math.min(1, MOST_RING_WEIGHT / Math.max(...instances.map(({ weight }) => weight)))
+    this.#ring = new HashRing({ servers: instances.map(({ id, weight }) => ({ name: id, weight: weight * scale })) })
   }
 
   pick(candidates: readonly Instance[], hashKey: string | undefined, nowMs: number): Instance {
@@ -97,6 +99,7 @@ class HashBalancer implements Balancer {
   }
 }
 
+const MOST_RING_WEIGHT = 100
 const HASHES = 2 ** 32
 
 /** Whether a key is in the part that an instance in slow start has. */

@@ -1,5 +1,5 @@
 import type { Random } from '@sluice/core'
-import type { UpstreamConfig } from '../config/gateway-config.ts'
+import { DEFAULTS, type UpstreamConfig } from '../config/gateway-config.ts'
 
 /** One request that has ended. */
 export interface ConcurrencySample {
@@ -20,12 +20,14 @@ export interface ConcurrencyLimit {
 
 /** The limit of one instance; undefined for `off`. */
 export function createConcurrencyLimit(
-  { mode = 'off', limit, min = 4, max = 1000 }: NonNullable<UpstreamConfig['concurrency']>,
+  config: NonNullable<UpstreamConfig['concurrency']>,
   parts: { readonly nowMs: () => number; readonly random: Random },
 ): ConcurrencyLimit | undefined {
+  const { mode = DEFAULTS.concurrencyMode, limit = FIRST_LIMIT } = config
   if (mode === 'off') return undefined
-  if (mode === 'fixed') return { limit: limit ?? 100, record: () => undefined }
-  return new AdaptiveLimit({ first: limit ?? 20, min, max: Math.max(min, max), ...parts })
+  if (mode === 'fixed') return { limit, record: () => undefined }
+  const { min = DEFAULTS.concurrencyMin, max = Math.max(min, DEFAULTS.concurrencyMax) } = config
+  return new AdaptiveLimit({ first: limit, min, max, ...parts })
 }
 
 export interface AdaptiveLimitOptions {
@@ -35,6 +37,9 @@ export interface AdaptiveLimitOptions {
   readonly nowMs: () => number
   readonly random: Random
 }
+
+/** Where an adaptive limit begins. */
+const FIRST_LIMIT = 20
 
 /** A window lasts at least so long, and has at least so many samples. */
 const WINDOW_MS = 100
@@ -58,8 +63,8 @@ const PROBE_SHARE = 0.25
  *   limit'   = clamp(limit x gradient + sqrt(limit), min, max)
  * ```
  *
- * `current` is the median latency of a window, `base` that of a probe: about every 30 seconds the limit is a quarter for
- * one window, so that no queue is left at the instance. Only requests that began after the last change of the limit
+ * `current` is the median latency of a window, `base` that of a probe: about every 30 seconds the limit is a quarter
+ * for one window, so that no queue is left at the instance. Only requests that began after the last change of the limit
  * count, so a window never sees the queue of an earlier limit. The limit grows only if half of it was used.
  *
  * With capacity for C requests at a time, the limit settles between C and 1.5 C + sqrt(limit). The decision record

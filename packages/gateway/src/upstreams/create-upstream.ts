@@ -1,10 +1,10 @@
-import { lookup } from 'node:dns/promises'
 import { systemRandom, systemTimers } from '@sluice/core'
 import { systemMonotonicMs } from '@sluice/core/internal'
-import type { UpstreamConfig } from '../config/gateway-config.ts'
+import { DEFAULTS, type UpstreamConfig } from '../config/gateway-config.ts'
 import { type Balancer, createBalancer } from './balancer.ts'
 import type { Instance } from './instance.ts'
 import { checkIntervalMs, InstanceSet, type InstanceSetParts } from './instance-set.ts'
+import { resolveBySystem } from './name-resolver.ts'
 import { PriorityReserve } from './priority-reserve.ts'
 import { RetryBudget } from './retry-budget.ts'
 import type { Attempt, BalancedRequest, NoInstance, Upstream, UpstreamStats } from './upstream.ts'
@@ -29,13 +29,9 @@ export function createUpstream(name: string, config: UpstreamConfig, parts: Upst
     random: systemRandom,
     resolve: resolveBySystem,
     log: { info: () => undefined, warn: () => undefined },
-    connectTimeoutMs: 2000,
+    connectTimeoutMs: DEFAULTS.connectMs,
     ...parts,
   })
-}
-
-async function resolveBySystem(hostname: string): Promise<readonly string[]> {
-  return (await lookup(hostname, { all: true })).map(({ address }) => address)
 }
 
 class BalancedUpstream implements Upstream {
@@ -57,7 +53,7 @@ class BalancedUpstream implements Upstream {
     this.name = name
     this.hashBy = config.balance === 'hash' ? (config.hashBy ?? 'ip') : undefined
     this.#nowMs = parts.nowMs
-    this.#balancer = createBalancer(config.balance ?? 'round-robin')
+    this.#balancer = createBalancer(config.balance ?? DEFAULTS.balance)
     this.#budget = new RetryBudget(parts.nowMs)
     this.#checkIntervalMs = checkIntervalMs(config)
     this.#set = new InstanceSet({ name, config }, parts, (instances) => {

@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import type { Random, Timers } from '@sluice/core'
 import { Breaker, durationMs } from '@sluice/core/internal'
 import type { LogFields } from '@sluice/runtime'
-import type { InstanceConfig, UpstreamConfig } from '../config/gateway-config.ts'
+import { DEFAULTS, type InstanceConfig, type UpstreamConfig } from '../config/gateway-config.ts'
 import { AddressGuard } from './address-guard.ts'
 import { createConcurrencyLimit } from './concurrency-limit.ts'
 import { HealthChecker } from './health-checker.ts'
@@ -28,14 +28,11 @@ export interface UpstreamLog {
   warn(message: string, fields?: LogFields): void
 }
 
-/** How many failures in a row open the breaker of an instance, and for how long at first. */
-const PASSIVE_FAILURES = 5
-const PASSIVE_PAUSE_MS = 1000
-/** How many times its first pause a pause may be, and the longest one that a breaker accepts. */
+/** How many times its first pause a pause may be. */
 const PAUSE_GROWTH = 10
+/** What a breaker accepts at most. */
 const LONGEST_PAUSE_MS = 60_000
-
-const DEFAULT_CONNECTIONS = 128
+const MOST_FAILURES = 1000
 
 /** One configured URL and the instances that its addresses have become. */
 interface Entry {
@@ -121,7 +118,7 @@ export class InstanceSet {
     const fields = { upstream: this.#name, url: entry.config.url }
     return new NameResolver({
       hostname,
-      everyMs: msOf(this.#config.resolveEvery, 'resolveEvery', 10_000),
+      everyMs: msOf(this.#config.resolveEvery, 'resolveEvery', DEFAULTS.resolveEveryMs),
       resolve,
       timers,
       random,
@@ -166,7 +163,7 @@ export class InstanceSet {
     const instance: Instance = new Instance({
       id,
       url: entry.config.url,
-      weight: entry.config.weight ?? 1,
+      weight: entry.config.weight ?? DEFAULTS.weight,
       connection,
       breaker: this.#createBreaker(id, () => instance.beginSlowStart()),
       limit: createConcurrencyLimit(this.#config.concurrency ?? {}, this.#parts),
@@ -182,11 +179,11 @@ export class InstanceSet {
   }
 
   #createBreaker(id: string, onRecovery: () => void): Breaker {
-    const { failures = PASSIVE_FAILURES, pause } = this.#config.health?.passive ?? {}
-    const pauseMs = Math.min(LONGEST_PAUSE_MS, Math.ceil(msOf(pause, 'pause', PASSIVE_PAUSE_MS)))
+    const { failures = DEFAULTS.passiveFailures, pause } = this.#config.health?.passive ?? {}
+    const pauseMs = Math.min(LONGEST_PAUSE_MS, Math.ceil(msOf(pause, 'pause', DEFAULTS.passivePauseMs)))
     const fields = { upstream: this.#name, instance: id }
     return new Breaker({
-      failures,
+      failures: Math.min(MOST_FAILURES, failures),
       basePauseMs: pauseMs,
       maxPauseMs: Math.min(LONGEST_PAUSE_MS, pauseMs * PAUSE_GROWTH),
       random: this.#parts.random,
@@ -206,9 +203,9 @@ export class InstanceSet {
     const { instance, connection } = running
     running.checker = new HealthChecker({
       intervalMs: checkIntervalMs(this.#config),
-      timeoutMs: msOf(active.timeout, 'timeout', 2000),
-      healthyAfter: active.healthyAfter ?? 2,
-      unhealthyAfter: active.unhealthyAfter ?? 3,
+      timeoutMs: msOf(active.timeout, 'timeout', DEFAULTS.healthTimeoutMs),
+      healthyAfter: active.healthyAfter ?? DEFAULTS.healthyAfter,
+      unhealthyAfter: active.unhealthyAfter ?? DEFAULTS.unhealthyAfter,
       timers,
       random,
       check: (signal) => connection.check(active.path, signal),
@@ -236,9 +233,9 @@ export class InstanceSet {
   }
 }
 
-/** How often health is checked. Default: 5 s. */
+/** How often health is checked. */
 export function checkIntervalMs({ health }: UpstreamConfig): number {
-  return msOf(health?.active?.interval, 'interval', 5000)
+  return msOf(health?.active?.interval, 'interval', DEFAULTS.healthIntervalMs)
 }
 
 async function closeInstance({ instance, connection, checker }: RunningInstance): Promise<void> {
@@ -254,7 +251,7 @@ function connectionOptionsOf(config: UpstreamConfig, connectTimeoutMs: number): 
     file === undefined ? undefined : readFileSync(file, 'utf8')
   return {
     protocol: config.protocol ?? 'http1',
-    connections: config.connections ?? DEFAULT_CONNECTIONS,
+    connections: config.connections ?? DEFAULTS.connections,
     connectTimeoutMs,
     guard: new AddressGuard(config.allowAddresses),
     tls: { ca: contentOf(ca), cert: contentOf(cert), key: contentOf(key), serverName },

@@ -1,9 +1,15 @@
+import { lookup } from 'node:dns/promises'
 import { isIPv4 } from 'node:net'
 import type { Random, Timers } from '@sluice/core'
 import { retryDelayMs } from '@sluice/core/internal'
 
 /** All addresses of a name. Rejects if it has none. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>
+
+/** As the system resolves names: its hosts file, then DNS. */
+export async function resolveBySystem(hostname: string): Promise<readonly string[]> {
+  return (await lookup(hostname, { all: true })).map(({ address }) => address)
+}
 
 export interface NameResolverParts {
   readonly hostname: string

@@ -42,10 +42,7 @@ export interface Upstream {
   readonly name: string
   /** Whether at least one instance can take requests now. */
   readonly isAvailable: boolean
-  /**
-   * What the hash of this upstream is made of: `user`, `ip`, `session`, `header:NAME`, `cookie:NAME`; undefined: no
-   * hashing.
-   */
+  /** What the hash of this upstream is made of: `user`, `ip`, `header:NAME`, `cookie:NAME`; undefined: no hashing. */
   readonly hashBy: string | undefined
   /** Chooses an instance. `tried`: instances that this request has failed on, chosen only if there is no other. */
   choose(request: BalancedRequest, tried?: ReadonlySet<string>): Attempt | NoInstance

@@ -3,6 +3,7 @@ import type { JSX } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { ApiError } from '../../api/api-error.ts'
 import { asApiError } from '../../api/api-error.ts'
+import { serviceUrl } from '../../api/connection.ts'
 import { signIn } from '../../api/session.ts'
 import { Button } from '../../ui/controls/button.tsx'
 import { TextInput } from '../../ui/controls/field.tsx'
@@ -41,7 +42,7 @@ export function SignInPage(): JSX.Element {
     <main class={classes.screen}>
       <div class={classes.panel}>
         <div class={classes.brand}>
-          <img src={new URL('sluice.svg', document.baseURI).href} alt="" />
+          <img src={serviceUrl('/sluice.svg').href} alt="" />
           <div>
             <h1>Sluice</h1>
             <p>Rate limits: who is denied, by which rule, and why.</p>

@@ -1,5 +1,6 @@
 import type { ReadonlySignal } from '@preact/signals'
 import { computed, signal } from '@preact/signals'
+import { serviceRoot } from '../../api/connection.ts'
 
 /** Where the page is, below the base of the service. */
 export interface PageLocation {
@@ -11,8 +12,7 @@ export interface PageLocation {
 /** Changes of the query; undefined removes a parameter. */
 export type QueryChange = Readonly<Record<string, string | undefined>>
 
-/** The path below which the service is reached, with a slash at its end. It is fixed when the page loads. */
-const basePath = typeof document === 'undefined' ? '/' : new URL(document.baseURI).pathname
+const basePath = serviceRoot.pathname
 const current = signal<PageLocation>(read())
 
 /** The current location. Reading it in a component draws the component again when it changes. */

@@ -1,6 +1,7 @@
-import { signal, useSignal } from '@preact/signals'
+import type { Signal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useEffect, useId } from 'preact/hooks'
 import type { IconName } from '../theme/icon.tsx'
 import { Icon } from '../theme/icon.tsx'
 import classes from './overlay.module.css'
@@ -19,12 +20,12 @@ export interface Command {
 /** Commands for what was typed, such as `usage of user-7`. */
 export type CommandSource = (typed: string) => readonly Command[]
 
-const isOpen = signal(false)
 const sources = new Set<CommandSource>()
+let dialog: HTMLDialogElement | null = null
 
-/** Opens the palette. */
+/** Opens the palette. The field has the focus when this returns: what is typed next arrives there. */
 export function openPalette(): void {
-  isOpen.value = true
+  if (dialog?.open === false) dialog.showModal()
 }
 
 /** Adds commands, such as those of a page; the function that is returned removes them. */
@@ -33,49 +34,54 @@ export function offerCommands(source: CommandSource): () => void {
   return () => sources.delete(source)
 }
 
+function toggleByKey(event: KeyboardEvent): void {
+  if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey)) return
+  event.preventDefault()
+  if (dialog?.open) dialog.close()
+  else openPalette()
+}
+
 /** The command palette: Ctrl+K or Cmd+K opens it. The shell has the only one. */
 export function CommandPalette(): JSX.Element {
-  const dialog = useRef<HTMLDialogElement>(null)
+  const typed = useSignal('')
+  const selected = useSignal(0)
   useEffect(() => {
-    const onKeyDown = (event: KeyboardEvent): void => {
-      if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey)) return
-      event.preventDefault()
-      isOpen.value = !isOpen.value
-    }
-    document.addEventListener('keydown', onKeyDown)
-    return () => document.removeEventListener('keydown', onKeyDown)
+    document.addEventListener('keydown', toggleByKey)
+    return () => document.removeEventListener('keydown', toggleByKey)
   }, [])
-  useEffect(() => {
-    if (isOpen.value) dialog.current?.showModal()
-    else dialog.current?.close()
-  }, [isOpen.value])
   return (
     <dialog
-      ref={dialog}
+      ref={(element) => {
+        dialog = element
+      }}
       class={`${classes.dialog} ${classes.palette}`}
       aria-label="Command palette"
       onClose={() => {
-        isOpen.value = false
+        typed.value = ''
+        selected.value = 0
       }}
     >
-      {isOpen.value ? <Palette /> : null}
+      <Palette typed={typed} selected={selected} />
     </dialog>
   )
 }
 
-function Palette(): JSX.Element {
+interface PaletteProps {
+  readonly typed: Signal<string>
+  readonly selected: Signal<number>
+}
+
+function choose(command: Command | undefined): void {
+  if (command === undefined) return
+  dialog?.close()
+  command.run()
+}
+
+function Palette({ typed, selected }: PaletteProps): JSX.Element {
   const listId = useId()
-  const typed = useSignal('')
-  const selected = useSignal(0)
-  const input = useRef<HTMLInputElement>(null)
-  useEffect(() => input.current?.focus(), [])
-  const found = matching(typed.value)
-  const choose = (command: Command | undefined): void => {
-    if (command === undefined) return
-    isOpen.value = false
-    command.run()
-  }
   const onKeyDown = (event: KeyboardEvent): void => {
+    // Read now and not when it was last drawn: the keys of a quick typist come first.
+    const found = matching(typed.value)
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (step !== undefined) {
       event.preventDefault()
@@ -87,9 +93,8 @@ function Palette(): JSX.Element {
     }
   }
   return (
-    <div>
+    <>
       <input
-        ref={input}
         class={classes.paletteInput}
         type="text"
         role="combobox"
@@ -106,7 +111,7 @@ function Palette(): JSX.Element {
         onKeyDown={onKeyDown}
       />
       <div class={classes.paletteList} id={listId} role="listbox" aria-label="Commands">
-        {found.map((command, index) => (
+        {matching(typed.value).map((command, index) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the field above
           // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the field above
           <div
@@ -123,7 +128,7 @@ function Palette(): JSX.Element {
           </div>
         ))}
       </div>
-    </div>
+    </>
   )
 }
 

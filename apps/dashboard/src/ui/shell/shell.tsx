@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { serviceUrl } from '../../api/connection.ts'
 import { currentRole, session, signOut } from '../../api/session.ts'
 import { Button } from '../controls/button.tsx'
 import { OfflineNotice } from '../feedback/states.tsx'
@@ -91,7 +92,7 @@ export function Shell({ items, children }: ShellProps): JSX.Element {
 function Brand(): JSX.Element {
   return (
     <Link to="/" class={classes.brand}>
-      <img src={new URL('sluice.svg', document.baseURI).href} alt="" />
+      <img src={serviceUrl('/sluice.svg').href} alt="" />
       Sluice
     </Link>
   )
@@ -169,7 +170,7 @@ function settingCommands() {
     label: `Theme: ${choice}`,
     icon: THEME_ICONS[choice],
     group: 'Appearance',
-    words: 'colour dark light mode',
+    words: 'colour mode',
     run: () => setTheme(choice),
   }))
 }

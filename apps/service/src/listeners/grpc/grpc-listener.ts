@@ -1,4 +1,10 @@
-import type { Http2Server, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
+import type {
+  Http2SecureServer,
+  Http2Server,
+  IncomingHttpHeaders,
+  ServerHttp2Session,
+  ServerHttp2Stream,
+} from 'node:http2'
 import { createSecureServer, createServer } from 'node:http2'
 import type { Socket } from 'node:net'
 import { OPERATIONS } from '@sluice/contract'
@@ -13,7 +19,7 @@ import type { GrpcSettings } from '../../settings.ts'
 import type { ConnectionLimit } from '../connection-limit.ts'
 import type { Listener } from '../listener.ts'
 import { listen, listenerAccess, PORT_VARIABLES } from '../listener.ts'
-import { tlsFiles } from '../tls-files.ts'
+import { ListenerTls } from '../tls-files.ts'
 import type { GrpcCallHandler } from './grpc-call.ts'
 import { GrpcCall, httpStatusOf, MessageMemory } from './grpc-call.ts'
 import { GrpcMetrics } from './grpc-metrics.ts'
@@ -77,6 +83,7 @@ type MethodCall = GrpcCall<GrpcMethod | undefined>
 /** Serves the rate limit protocol of Envoy, and the gRPC health service. */
 export class GrpcListener implements Listener {
   readonly name = 'grpc'
+  readonly tls: ListenerTls | undefined
   readonly #parts: GrpcListenerParts
   readonly #server: Http2Server
   readonly #sockets = new Set<Socket>()
@@ -129,6 +136,7 @@ export class GrpcListener implements Listener {
       [...this.#methods.values()].map(({ name }) => name),
     )
     this.#needsKey = listenerAccess('grpc', context.settings) === 'key'
+    this.tls = settings.tls && new ListenerTls({ ...context, listener: 'grpc', tls: settings.tls })
     this.#server = this.#createServer()
   }
 
@@ -148,6 +156,7 @@ export class GrpcListener implements Listener {
     const onLater = (error: Error): void => log.error('the gRPC listener failed', { error: errorFields(error) })
     await listen(this.#server, attempt, { sharesPort, onLater })
     void this.#sweep()
+    void this.tls?.follow(this.#server as unknown as Http2SecureServer, this.#stopping.signal)
   }
 
   /** Watches get the new status at once. Every connection gets GOAWAY, so that clients connect to other nodes. */
@@ -179,12 +188,11 @@ export class GrpcListener implements Listener {
   }
 
   #createServer(): Http2Server {
-    const { tls } = this.#parts.settings
     const options = { ...RESETS, settings: { maxConcurrentStreams: MAX_STREAMS } }
     const server =
-      tls === undefined
+      this.tls === undefined
         ? createServer(options)
-        : createSecureServer({ ...options, ...tlsFiles('grpc', tls), handshakeTimeout: CLIENT_TIMEOUT_MS })
+        : createSecureServer({ ...options, ...this.tls.files, handshakeTimeout: CLIENT_TIMEOUT_MS })
     // Before the server itself, which makes a session of the connection.
     server.prependListener('connection', (socket: Socket) => this.#accept(socket))
     server.on('session', (session) => this.#open(session))

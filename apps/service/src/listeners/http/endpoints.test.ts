@@ -182,7 +182,7 @@ describe('the body of an operation', () => {
 
 describe('who may', () => {
   it('is authenticated for the role of the operation, or for any key where one is required', () => {
-    expect(endpointOf(PUT_TIER).admit!({} as RequestContext)).toMatchObject({ role: 'editor' })
+    expect(endpointOf(PUT_TIER).admit!({ headers: {} } as RequestContext)).toMatchObject({ role: 'editor' })
     expect(endpointOf(LIVEZ).admit).toBeUndefined()
     const treatment = {
       inFlightLimit: undefined,
@@ -190,9 +190,8 @@ describe('who may', () => {
       needsKey: true,
       hasRequestId: true,
     }
-    expect(endpointOf(LIVEZ, { treatmentOf: () => treatment }).admit!({} as RequestContext)).toMatchObject({
-      role: 'none',
-    })
+    const { admit } = endpointOf(LIVEZ, { treatmentOf: () => treatment })
+    expect(admit!({ headers: {} } as RequestContext)).toMatchObject({ role: 'none' })
   })
 })
 

@@ -6,9 +6,11 @@ import { SchemaCheck } from '@sluice/core/internal'
 import type { LoopDelay } from '@sluice/runtime'
 import { InFlight, LagGuard } from '@sluice/runtime'
 import type { Authenticator } from '../../auth/authenticator.ts'
+import type { Sessions } from '../../auth/sessions.ts'
 import type { Narrowing } from '../../auth/tenant-scope.ts'
 import { narrowingOf, notForTenants } from '../../auth/tenant-scope.ts'
 import type { Answer, AnyHandler, OperationHandlers, Principal, RequestContext } from '../../operations/handler.ts'
+import { thenMaybe } from '../../operations/handler.ts'
 import { changedMeanwhile, invalidRequestAnswer } from '../../operations/problems.ts'
 import type { ServiceContext } from '../../service-context.ts'
 import { BodyReader, oversizedPart } from './request-body.ts'
@@ -81,6 +83,8 @@ export interface EndpointParts {
   /** The schemas that those of the operations refer to as `#/components/schemas/<name>`. */
   readonly components: Readonly<Record<string, unknown>>
   readonly authenticator: Pick<Authenticator, 'authenticate'>
+  /** Takes the place of a key for browsers, where an operation needs a role. Default: keys only. */
+  readonly sessions?: Pick<Sessions, 'hasCookie' | 'authenticate'>
   /** Settings of an operation that the table of operations does not have. */
   readonly treatmentOf: (operation: Operation) => Treatment
   /** Records the requests. Default: none. */
@@ -116,23 +120,26 @@ export function operationRoutes(parts: EndpointParts): readonly Route<Endpoint>[
 function endpointOf(
   operation: Operation,
   handle: AnyHandler,
-  { check, treatmentOf, authenticator, observer }: EndpointParts & { readonly check: SchemaCheck },
+  { check, treatmentOf, authenticator, sessions, observer }: EndpointParts & { readonly check: SchemaCheck },
 ): Endpoint {
   const { inFlightLimit, bodies, needsKey, hasRequestId, answersAtTurnEnd, takesAnyHost } = treatmentOf(operation)
   const { id, method, path, role, body, maxBodyBytes } = operation
   const name = `${method} ${path}`
   const isOpen = role === 'none' && !needsKey
   const narrow = isOpen ? undefined : narrowingOf(id)
+  const identify = (request: RequestContext): Principal | Answer | Promise<Principal | Answer> => {
+    const isSession = role !== 'none' && request.headers.authorization === undefined && sessions?.hasCookie(request)
+    if (isSession === true) return sessions!.authenticate(request, { role, isChange: method !== 'GET' })
+    return authenticator.authenticate(request, role)
+  }
+  const rejectTenant = (who: Principal | Answer): Principal | Answer => {
+    const isForAll = narrow === undefined && 'tenant' in who && who.tenant !== undefined
+    return isForAll ? notForTenants(role) : who
+  }
   return {
     name,
     inFlightLimit,
-    admit: isOpen
-      ? undefined
-      : (request) => {
-          const who = authenticator.authenticate(request, role)
-          const isForAll = narrow === undefined && 'tenant' in who && who.tenant !== undefined
-          return isForAll ? notForTenants(role) : who
-        },
+    admit: isOpen ? undefined : (request) => thenMaybe(identify(request), rejectTenant),
     decode: headDecoder(operation),
     narrow,
     body:

@@ -2,6 +2,7 @@ import type { Operation, OperationId } from '@sluice/contract'
 import { CHECK_PATH, OPERATIONS } from '@sluice/contract'
 import type { LoopDelay } from '@sluice/runtime'
 import type { Authenticator } from '../../auth/authenticator.ts'
+import type { Sessions } from '../../auth/sessions.ts'
 import { errorFields } from '../../observability/error-fields.ts'
 import type { ListenerOperation, OperationHandlers } from '../../operations/handler.ts'
 import type { Readiness } from '../../operations/health.ts'
@@ -20,6 +21,7 @@ import { allowedHosts, createRouter } from './router.ts'
 export interface HttpListenerParts {
   readonly context: ServiceContext
   readonly authenticator: Authenticator
+  readonly sessions: Sessions
   /** The handlers of all operations but those that the listener answers by itself. */
   readonly handlers: OperationHandlers<Exclude<OperationId, ListenerOperation>>
   /** Counts, times and logs every request. */
@@ -54,6 +56,7 @@ export function httpListener(parts: HttpListenerParts): HttpServer {
     handlers: { ...parts.handlers, ...healthHandlers(readiness), ...documentHandlers(document) },
     components: document.components.schemas,
     authenticator,
+    sessions: parts.sessions,
     treatmentOf: treatments(context, parts.loopDelay),
     observer,
   })

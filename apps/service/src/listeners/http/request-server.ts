@@ -127,6 +127,8 @@ export class RequestServer {
         return
       }
       exchange.principal = admitted
+      const renewal = admitted.session?.renewal
+      if (renewal !== undefined) exchange.response.setHeader('Set-Cookie', renewal)
     } catch (error) {
       discardBody(exchange.request)
       this.#observe(exchange.request, FAILED_STATUS, exchange.endpoint)

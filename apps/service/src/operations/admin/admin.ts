@@ -11,11 +11,18 @@ import { ConfigAccess } from './config-access.ts'
 import { memberHandlers, overrideHandlers } from './entries.ts'
 import type { ObservabilityOperation } from './metrics.ts'
 import { namedPartHandlers, rateLimitHandlers } from './rules.ts'
+import type { SessionOperation } from './sessions.ts'
 import { explainHandlers, resetHandlers, usageHandlers } from './usage.ts'
 import { versionHandlers } from './versions.ts'
 
 /** The operations whose handlers are made elsewhere. */
-type OtherOperation = CheckOperation | 'forwardAuth' | AlertOperation | ObservabilityOperation | ListenerOperation
+type OtherOperation =
+  | CheckOperation
+  | 'forwardAuth'
+  | AlertOperation
+  | ObservabilityOperation
+  | SessionOperation
+  | ListenerOperation
 
 /**
  * The admin API: reads and changes of the configuration, and questions about it. Who asks was found out before; every

@@ -27,7 +27,7 @@ export class AuditNotes {
    * Records an action of the caller that has just been done. Never rejects: some actions must work while the database
    * is unreachable, such as silencing the alert about it. The log then has the record.
    */
-  async note(request: AnyRequest, done: ExternalAction): Promise<void> {
+  async note(request: Pick<AnyRequest, 'principal' | 'body'>, done: ExternalAction): Promise<void> {
     const author = authorOf(request)
     try {
       if (this.#config === undefined) throw new Error('there is no database with an audit log')

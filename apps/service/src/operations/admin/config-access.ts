@@ -122,7 +122,7 @@ export interface AdminContext {
 }
 
 /** Who asks for a change, and why, as the audit log has it. */
-export function authorOf({ principal, body }: AnyRequest): Author {
+export function authorOf({ principal, body }: Pick<AnyRequest, 'principal' | 'body'>): Author {
   // The table of operations requires a role for every change, so every change has an author.
   if (principal === undefined) throw new Error('a change was asked for without an API key')
   const note = typeof body === 'object' && body !== null && 'note' in body ? body.note : undefined

@@ -52,7 +52,8 @@ export function observabilityHandlers(
     },
     live: ({ headers, principal }) => {
       const lastEventId = headers['last-event-id']
-      const mayRead = (): boolean => principal === undefined || isValid(keys, principal.id, nowMs())
+      const mayRead = (): boolean =>
+        principal === undefined || (principal.session?.goesOn() ?? isValid(keys, principal.id, nowMs()))
       const stream = feed.open({ lastEventId: typeof lastEventId === 'string' ? lastEventId : undefined, mayRead })
       return stream ?? TOO_MANY_STREAMS
     },
