@@ -42,6 +42,14 @@ export function endResponse(response: ClientResponse, trailers: readonly string[
   response.end()
 }
 
+/** Sends a response that has headers only: over HTTP/2 its end is part of them, which gRPC asks for. */
+export function endWithHead(response: ClientResponse, status: number, headers: readonly string[]): void {
+  response.statusCode = status
+  const fields = headerObject(headers)
+  for (const name in fields) response.setHeader(name, fields[name]!)
+  response.end()
+}
+
 /** Breaks the response off, so that no client takes it for complete. */
 export function breakOff(response: ClientResponse): void {
   if (isHttp2(response)) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR)
