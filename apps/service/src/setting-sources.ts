@@ -105,6 +105,8 @@ export interface FileSettings {
   readonly hasRules: boolean
   /** Whether it has routes of the gateway. */
   readonly hasRoutes: boolean
+  /** Whether the gateway has certificates. */
+  readonly isTls: boolean
 }
 
 /** Settings from a configuration file, and whether it contains rules and routes. */
@@ -114,14 +116,22 @@ export function settingsOfFile(
   problems: SettingProblem[],
 ): FileSettings {
   const content = contentOf(path, readFile, problems)
-  const { service, ...rest } = (content ?? {}) as { readonly service?: unknown; readonly routes?: unknown }
+  const { service, ...rest } = (content ?? {}) as FileParts
   // Everything except `service` is validated when the rules are loaded.
   const hasRules = Object.keys(rest).length > 0
   const hasRoutes = rest.routes !== undefined && !(Array.isArray(rest.routes) && rest.routes.length === 0)
-  if (service === undefined) return { settings: {}, hasRules, hasRoutes }
+  const gateway = { hasRoutes, isTls: rest.gateway?.tls !== undefined }
+  if (service === undefined) return { settings: {}, hasRules, ...gateway }
   const found = serviceProblems(service, path)
   problems.push(...found)
-  return { settings: found.length === 0 ? (service as GivenSettings) : {}, hasRules, hasRoutes }
+  return { settings: found.length === 0 ? (service as GivenSettings) : {}, hasRules, ...gateway }
+}
+
+/** The parts of a file that settings depend on, unchecked. */
+interface FileParts {
+  readonly service?: unknown
+  readonly routes?: unknown
+  readonly gateway?: { readonly tls?: unknown } | null
 }
 
 /** Problems of the `service` part of a file, without secrets. */

@@ -137,7 +137,7 @@ describe('settings', () => {
         tls: { cert: 'g.pem', key: 'g.key', clientCa: 'g-ca.pem' },
         deadlineMs: 9,
       },
-      gateway: { port: 8000, hasRoutes: false },
+      gateway: { port: 8000, hasRoutes: false, isTls: false },
       dataDir: '/var/lib/sluice',
       rulesFile: undefined,
       fileSettings: {},
@@ -233,15 +233,17 @@ describe('listeners', () => {
 
   it('have a gateway if its port is set, with all listeners, or if the file has routes', () => {
     const routes = 'routes: [{ name: all, match: { path: "/*" }, upstream: app }]'
-    expect(fromFlags('--gateway-port', '7002').gateway).toEqual({ port: 7002, hasRoutes: false })
+    expect(fromFlags('--gateway-port', '7002').gateway).toEqual({ port: 7002, hasRoutes: false, isTls: false })
     expect(fromFlags('--gateway-port', '1', '--gateway-host', '::').gateway).toMatchObject({ port: 1, host: '::' })
-    expect(fromFlags('--all-listeners').gateway).toEqual({ port: 8000, hasRoutes: false })
+    expect(fromFlags('--all-listeners').gateway).toEqual({ port: 8000, hasRoutes: false, isTls: false })
     expect(fromFlags('--all-listeners', '--port', '0').gateway?.port).toBe(0)
     expect(fromFlags('--all-listeners', '--gateway-port', 'off').gateway).toBeUndefined()
-    expect(fromFile(routes).gateway).toEqual({ port: 8000, hasRoutes: true })
+    expect(fromFile(routes).gateway).toEqual({ port: 8000, hasRoutes: true, isTls: false })
     expect(fromFile(`service: { port: 0, gatewayPort: 9000 }\n${routes}`).gateway?.port).toBe(9000)
     expect(fromFile(routes, { args: ['--gateway-port', 'off'] }).gateway).toBeUndefined()
     expect(fromFile('rules: []\nroutes: []').gateway).toBeUndefined()
+    expect(fromFile(`gateway: { tls: { certificates: [] } }\n${routes}`).gateway?.isTls).toBe(true)
+    expect(fromFile(`gateway:\n${routes}`).gateway?.isTls).toBe(false)
   })
 
   it('have the address of HTTP, or their own, and then the access that fits it', () => {

@@ -48,7 +48,7 @@ async function startGateway(text: string, more: Partial<Settings> = {}) {
     await rename(`${rulesFile}.new`, rulesFile)
   }
   await replace(text)
-  const node = await startRealService({ gateway: { port: 0, hasRoutes: true }, rulesFile, ...more })
+  const node = await startRealService({ gateway: { port: 0, hasRoutes: true, isTls: false }, rulesFile, ...more })
   onTestFinished(async () => {
     await node.stop()
     await rm(folder, { recursive: true })
@@ -116,7 +116,7 @@ describe('the gateway of the service', () => {
   })
 
   it('answers by a demo upstream while there are no routes', async () => {
-    const node = await startService({ gateway: { port: 0, hasRoutes: false } })
+    const node = await startService({ gateway: { port: 0, hasRoutes: false, isTls: false } })
     onTestFinished(() => node.stop())
     const ask = (path: string, headers: Readonly<Record<string, string>>): Promise<Response> =>
       fetch(`http://127.0.0.1:${node.gatewayPort}${path}`, { headers })
