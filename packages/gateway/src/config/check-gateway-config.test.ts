@@ -135,6 +135,27 @@ describe('a gateway configuration', () => {
       '"http://a"',
       '/upstreams/shop/instances/0/url has it already',
     ],
+    [
+      'a metadata service',
+      { instances: [{ url: 'http://169.254.169.254' }] },
+      '/instances/0/url',
+      '"http://169.254.169.254"',
+      '"169.254.169.254" in allowAddresses',
+    ],
+    [
+      'a metadata service in another spelling',
+      { instances: [{ url: 'http://0xa9fea9fe' }] },
+      '/instances/0/url',
+      '"http://0xa9fea9fe"',
+      '"169.254.169.254" in allowAddresses',
+    ],
+    [
+      'a link-local address',
+      { instances: [{ url: 'http://[fe80::1]:81' }], allowAddresses: ['169.254.0.0/16'] },
+      '/instances/0/url',
+      'fe80::1',
+      'link-local',
+    ],
     ['a weight of 0', { instances: [{ url: 'http://a', weight: 0 }] }, '/instances/0/weight', '0', 'above 0'],
     ['hash without hashBy', { balance: 'hash' }, '/hashBy', 'missing', '"cookie:NAME"'],
     ['hashBy without hash', { hashBy: 'user' }, '/hashBy', 'beside no balance', '"balance: hash"'],
@@ -189,6 +210,12 @@ describe('a gateway configuration', () => {
         expected: expect.stringContaining(expected),
       },
     ])
+  })
+
+  it('takes link-local addresses that it allows, and private ones', () => {
+    const urls = ['http://169.254.1.7', 'http://[fe80::1]:81', 'http://10.0.0.7', 'http://127.0.0.1:1', 'http://[::1]']
+    const instances = urls.map((url) => ({ url }))
+    expect(withUpstream({ instances, allowAddresses: ['169.254.1.0/24', 'fe80::1'] })).toEqual([])
   })
 
   it('rejects a consumer name or key that comes twice', () => {

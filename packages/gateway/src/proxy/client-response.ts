@@ -28,6 +28,11 @@ export function writeChunk(response: ClientResponse, chunk: Buffer): boolean {
   return (response as ServerResponse).write(chunk)
 }
 
+/** Whether the client has to read before more is written. */
+export function needsDrain(response: ClientResponse): boolean {
+  return isHttp2(response) ? response.stream.writableNeedDrain : response.writableNeedDrain
+}
+
 /** Ends the response, with trailers if there are any. */
 export function endResponse(response: ClientResponse, trailers: readonly string[] | undefined): void {
   if (trailers !== undefined && trailers.length > 0) {

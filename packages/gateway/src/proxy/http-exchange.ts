@@ -11,6 +11,7 @@ import {
   endResponse,
   isClosed,
   isHttp2,
+  needsDrain,
   writeChunk,
   writeHead,
 } from './client-response.ts'
@@ -402,7 +403,7 @@ export class HttpExchange extends Exchange implements Dispatcher.DispatchHandler
 
   /** Whether the client has to act: send more of its body, or read. The upstream is watched by its connection. */
   #isClientTurn(): boolean {
-    if (this.#response.writableNeedDrain || this.#response.writableEnded) return true
+    if (needsDrain(this.#response) || this.#response.writableEnded) return true
     return this.#hasBody && !this.#request.complete
   }
 
