@@ -250,9 +250,9 @@ function inOrderOf(operations: readonly Operation[]): readonly Operation[] {
 }
 
 /** Alerts, sessions and traffic are others' work. */
-function isOwn({ role, path, tag }: Operation): boolean {
+function isOwn({ id, role, tag }: Operation): boolean {
   if (role === 'none' || tag === 'alerts' || tag === 'sessions') return false
-  return !['/admin/live', '/admin/history', '/admin/top'].includes(path)
+  return tag !== 'insight' || id === 'explain' || id === 'listAudit'
 }
 
 /** The id of the key that a token is of. */
