@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { SessionState } from '@sluice/contract'
@@ -75,6 +75,6 @@ describe('npm run demo', () => {
         ),
       )
       .toBe(false)
-    expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([])
+    expect(readdirSync(folder).filter((name) => name.startsWith('sluice'))).toEqual([])
   })
 })
