@@ -70,6 +70,22 @@ describe('the start message', () => {
     )
   })
 
+  it('shows the gateway, and without routes a command that shows denied requests', () => {
+    const lines = (settings: Partial<Settings>): readonly string[] =>
+      message(settings, { ports: { http: 8080, gateway: 8000 } })
+        .split('\n')
+        .filter((text) => text.includes('8000'))
+    expect(lines({})).toEqual([])
+    expect(lines({ gateway: { port: 0, hasRoutes: true }, rulesFile: 'sluice.yaml', host: '0.0.0.0' })).toEqual([
+      '  gateway     http://127.0.0.1:8000 (routes of sluice.yaml)',
+    ])
+    expect(lines({ gateway: { port: 0, hasRoutes: false } })).toEqual([
+      '  gateway     http://127.0.0.1:8000 (demo upstream, until sluice.yaml has routes)',
+      "  curl -s -o /dev/null -w '%{http_code}\\n' -H 'X-API-Key: demo' 'http://127.0.0.1:8000/orders?n=[1-105]' | " +
+        'sort | uniq -c',
+    ])
+  })
+
   it('shows locations without secrets', () => {
     const urls = ['redis://user:hunter2@one:6379/3', 'redis://user:hunter2@two:6379/3']
     const text = message({
