@@ -20,10 +20,11 @@ function usedFrom(sheet: string): Set<string> | undefined {
   const used = new Set<string>()
   for (const file of files.filter((name) => /\.tsx?$/.test(name))) {
     const text = readFileSync(join(SOURCE, file), 'utf8')
-    const imported = /import (\w+) from '([^']+\.module\.css)'/.exec(text)
-    if (imported === null || normalize(join(dirname(file), imported[2]!)) !== sheet) continue
-    if (text.includes(`${imported[1]}[`)) return undefined
-    for (const [, name] of text.matchAll(new RegExp(`\\b${imported[1]}\\.(\\w+)`, 'g'))) used.add(name!)
+    for (const [, own, path] of text.matchAll(/import (\w+) from '([^']+\.module\.css)'/g)) {
+      if (normalize(join(dirname(file), path!)) !== sheet) continue
+      if (text.includes(`${own}[`)) return undefined
+      for (const [, name] of text.matchAll(new RegExp(`\\b${own}\\.(\\w+)`, 'g'))) used.add(name!)
+    }
   }
   return used
 }
