@@ -16,6 +16,7 @@ export interface SettingValues extends DashboardSettingValues {
   readonly respTlsCert: string
   readonly respTlsKey: string
   readonly respTlsClientCa: string
+  readonly gatewayPort: number | 'off'
   readonly grpcPort: number | 'off'
   readonly grpcDeadlineMs: number
   readonly grpcTlsCert: string
@@ -108,8 +109,8 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     variable: 'SLUICE_ALL_LISTENERS',
     argument: '',
     help:
-      'Start every listener on its usual port: gRPC 8081, Redis protocol 6380. With --port 0, any free port. ' +
-      'Default: HTTP only.',
+      'Start every listener on its usual port: gateway 8000, gRPC 8081, Redis protocol 6380. With --port 0, any free ' +
+      'port. Default: HTTP, and the gateway if the file has routes.',
     schema: { type: 'boolean', title: 'true or false' },
   },
   respPort: {
@@ -142,6 +143,18 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     argument: '<file>',
     help: 'Issuers of client certificates, PEM: every client needs one, and no API key. Default: none.',
     schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
+  },
+  gatewayPort: {
+    flag: 'gateway-port',
+    variable: 'SLUICE_GATEWAY_PORT',
+    argument: '<number>',
+    help:
+      'Port of the gateway; 0 for any free port. Without routes in the file, a demo upstream answers. Default: 8000 ' +
+      'if the file has routes, else off.',
+    schema: {
+      anyOf: [{ type: 'integer', minimum: 0, maximum: HIGHEST_PORT }, { const: 'off' }],
+      title: `a port from 0 to ${HIGHEST_PORT}, or off`,
+    },
   },
   grpcPort: {
     flag: 'grpc-port',

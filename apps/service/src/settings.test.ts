@@ -30,6 +30,7 @@ describe('settings', () => {
       port: 8080,
       resp: undefined,
       grpc: undefined,
+      gateway: undefined,
       dataDir: '.sluice',
       rulesFile: undefined,
       fileSettings: {},
@@ -104,6 +105,7 @@ describe('settings', () => {
         SLUICE_LOG_LEVEL: 'debug',
         SLUICE_MACHINE: '1023',
         SLUICE_REGION: 'eu-west-1',
+        SLUICE_GATEWAY_PORT: '8000',
         OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
         SLUICE_ALERT_WEBHOOKS: 'https://one.example/a,https://two.example/b',
         SLUICE_BLOCK_WEBHOOKS: 'https://waf.example/one,https://waf.example/two',
@@ -118,6 +120,7 @@ describe('settings', () => {
       port: 0,
       resp: { port: 6380, tls: { cert: 'cert.pem', key: 'key.pem', clientCa: 'ca.pem' } },
       grpc: { port: 8081, tls: { cert: 'g.pem', key: 'g.key', clientCa: 'g-ca.pem' }, deadlineMs: 9 },
+      gateway: { port: 8000, hasRoutes: false },
       dataDir: '/var/lib/sluice',
       rulesFile: undefined,
       fileSettings: {},
@@ -211,12 +214,25 @@ describe('listeners', () => {
     expect(fromFlags('--all-listeners', '--grpc-port', 'off').grpc).toBeUndefined()
   })
 
+  it('have a gateway if its port is set, with all listeners, or if the file has routes', () => {
+    const routes = 'routes: [{ name: all, match: { path: "/*" }, upstream: app }]'
+    expect(fromFlags('--gateway-port', '7002').gateway).toEqual({ port: 7002, hasRoutes: false })
+    expect(fromFlags('--all-listeners').gateway).toEqual({ port: 8000, hasRoutes: false })
+    expect(fromFlags('--all-listeners', '--port', '0').gateway?.port).toBe(0)
+    expect(fromFlags('--all-listeners', '--gateway-port', 'off').gateway).toBeUndefined()
+    expect(fromFile(routes).gateway).toEqual({ port: 8000, hasRoutes: true })
+    expect(fromFile(`service: { port: 0, gatewayPort: 9000 }\n${routes}`).gateway?.port).toBe(9000)
+    expect(fromFile(routes, { args: ['--gateway-port', 'off'] }).gateway).toBeUndefined()
+    expect(fromFile('rules: []\nroutes: []').gateway).toBeUndefined()
+  })
+
   it.each([
     [['--resp-port', '65536'], 'a port from 0 to 65535, or off'],
     [['--resp-tls-cert', 'a'], '--resp-port as well'],
     [['--resp-port', '1', '--resp-tls-cert', 'a'], 'both or neither'],
     [['--resp-port', '1', '--resp-tls-client-ca', 'a'], 'both with --resp-tls-client-ca'],
     [['--grpc-port', '65536'], 'a port from 0 to 65535, or off'],
+    [['--gateway-port', '65536'], 'a port from 0 to 65535, or off'],
     [['--grpc-deadline-ms', '0'], 'from 1 to 60000'],
     [['--grpc-tls-key', 'a'], '--grpc-port as well'],
     [['--grpc-port', '1', '--grpc-tls-client-ca', 'a'], 'both with --grpc-tls-client-ca'],

@@ -21,6 +21,8 @@ export interface Settings {
   readonly resp: ListenerSettings | undefined
   /** The gRPC listener; undefined: off. */
   readonly grpc: GrpcSettings | undefined
+  /** The gateway; undefined: off. */
+  readonly gateway: GatewaySettings | undefined
   readonly dataDir: string
   /** Undefined if rules come from a database. */
   readonly rulesFile: string | undefined
@@ -80,6 +82,14 @@ export interface ListenerSettings {
 export interface GrpcSettings extends ListenerSettings {
   /** How long a call waits for the store, in milliseconds. */
   readonly deadlineMs: number
+}
+
+/** The settings of the gateway. Its TLS, routes and upstreams are in the configuration file. */
+export interface GatewaySettings {
+  /** 0: any free port. */
+  readonly port: number
+  /** Whether the file had routes at the start. Without, a demo upstream answers. */
+  readonly hasRoutes: boolean
 }
 
 /** Paths of PEM files. */
@@ -148,7 +158,8 @@ export function readSettings(sources: SettingSources = {}): Settings {
     problems.push(...tlsProblems('resp', given), ...tlsProblems('grpc', given))
   }
   if (problems.length > 0) throw invalidSettings(problems)
-  return { ...completed(given, { cores, hasRules: file?.hasRules === true }), fileSettings: file?.settings ?? {} }
+  const { hasRules = false, hasRoutes = false } = file ?? {}
+  return { ...completed(given, { cores, hasRules, hasRoutes }), fileSettings: file?.settings ?? {} }
 }
 
 /** URL of the service on this machine. `port`: the actual port. Default: the port in the settings. */
@@ -178,7 +189,7 @@ export function hostInUrl(host: string): string {
 
 function completed(
   given: GivenSettings,
-  { cores, hasRules }: { cores: number; hasRules: boolean },
+  { cores, hasRules, hasRoutes }: { cores: number; hasRules: boolean; hasRoutes: boolean },
 ): Omit<Settings, 'fileSettings'> {
   const host = given.host ?? '127.0.0.1'
   return {
@@ -186,6 +197,7 @@ function completed(
     port: given.port ?? 8080,
     resp: listenerOf('resp', given),
     grpc: grpcOf(given),
+    gateway: gatewayOf(given, hasRoutes),
     dataDir: given.dataDir ?? '.sluice',
     rulesFile: hasRules ? given.config : undefined,
     redis: redisOf(given),
@@ -218,6 +230,7 @@ function completed(
 }
 
 const USUAL_PORTS = { resp: 6380, grpc: 8081 } as const
+const USUAL_GATEWAY_PORT = 8000
 
 /** Settings that need a Redis URL. The failure mode does not: counters in memory are always available. */
 const OF_REDIS = ['redisCluster', 'redisSentinel', 'redisPrefix', 'leases', 'storeDeadlineMs'] as const
@@ -250,6 +263,16 @@ function listenerOf(name: OptionalListener, given: GivenSettings): ListenerSetti
 function grpcOf(given: GivenSettings): GrpcSettings | undefined {
   const listener = listenerOf('grpc', given)
   return listener && { ...listener, deadlineMs: given.grpcDeadlineMs ?? 15 }
+}
+
+/** On if its port is set, with `--all-listeners`, or if there are routes. */
+function gatewayOf(
+  { gatewayPort, port, allListeners }: GivenSettings,
+  hasRoutes: boolean,
+): GatewaySettings | undefined {
+  const usual = port === 0 ? 0 : USUAL_GATEWAY_PORT
+  const chosen = gatewayPort ?? (allListeners === true || hasRoutes ? usual : 'off')
+  return chosen === 'off' ? undefined : { port: chosen, hasRoutes }
 }
 
 function tlsProblems(name: OptionalListener, given: GivenSettings): readonly SettingProblem[] {

@@ -8,7 +8,7 @@ import { hostInUrl } from '../settings.ts'
 import type { ListenerTls } from './tls-files.ts'
 
 /** The name of a listener: its label in metrics and its name in `/readyz`. */
-export type ListenerName = 'http' | 'resp' | 'grpc'
+export type ListenerName = 'http' | 'resp' | 'grpc' | 'gateway'
 
 /**
  * A protocol that clients speak to one thread. A listener only translates: operations decide. It runs once: new,
@@ -34,22 +34,32 @@ export interface Listener {
 export type ListenerPorts = Readonly<Partial<Record<ListenerName, number>>>
 
 /** Ports of the listeners that the settings turn on. */
-export function listenerPorts({ port, resp, grpc }: Pick<Settings, 'port' | 'resp' | 'grpc'>): ListenerPorts {
-  return { http: port, ...(resp && { resp: resp.port }), ...(grpc && { grpc: grpc.port }) }
+export function listenerPorts({ port, resp, grpc, gateway }: PortSettings): ListenerPorts {
+  return {
+    http: port,
+    ...(resp && { resp: resp.port }),
+    ...(grpc && { grpc: grpc.port }),
+    ...(gateway && { gateway: gateway.port }),
+  }
 }
+
+/** The settings that say which listeners are on. */
+type PortSettings = Pick<Settings, 'port' | 'resp' | 'grpc' | 'gateway'>
 
 /** The variable of the setting that chooses the port of each listener. */
 export const PORT_VARIABLES: Readonly<Record<ListenerName, string>> = {
   http: SETTING_TABLE.port.variable,
   resp: SETTING_TABLE.respPort.variable,
   grpc: SETTING_TABLE.grpcPort.variable,
+  gateway: SETTING_TABLE.gatewayPort.variable,
 }
 
-/** What a client of a listener needs. */
-export type ListenerAccess = 'none' | 'key' | 'certificate'
+/** What a client of a listener needs. `routes`: what each route says. */
+export type ListenerAccess = 'none' | 'key' | 'certificate' | 'routes'
 
 /** What clients of a listener need, by the settings. A client certificate stands for a key. */
 export function listenerAccess(name: ListenerName, settings: Settings): ListenerAccess {
+  if (name === 'gateway') return 'routes'
   const tls = name === 'http' ? undefined : settings[name]?.tls
   if (tls?.clientCa !== undefined) return 'certificate'
   return settings.checkKey ? 'key' : 'none'
@@ -59,6 +69,7 @@ const ACCESS_TEXTS: Readonly<Record<ListenerAccess, string>> = {
   none: 'no API key needed',
   key: 'API key needed',
   certificate: 'client certificate needed',
+  routes: 'each route says who may call',
 }
 
 /** For people: what clients need. */
@@ -141,7 +152,7 @@ export function listenError(cause: NodeJS.ErrnoException, { host, port, variable
 }
 
 /** Rejects with {@link listenError} if one of the ports cannot be listened on. They are free again when it resolves. */
-export async function assertPortsFree(settings: Pick<Settings, 'host' | 'port' | 'resp' | 'grpc'>): Promise<void> {
+export async function assertPortsFree(settings: PortSettings & Pick<Settings, 'host'>): Promise<void> {
   for (const [name, port] of Object.entries(listenerPorts(settings))) {
     const probe = createServer()
     const variable = PORT_VARIABLES[name as ListenerName]

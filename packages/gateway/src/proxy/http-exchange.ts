@@ -24,7 +24,9 @@ const EXCHANGE: unique symbol = Symbol('sluice.exchange')
 
 type OwnedResponse = ClientResponse & { [EXCHANGE]: HttpExchange }
 
-/** Responses that are tried again and are not longer are read to their end, so that the connection can be used again. */
+/**
+ * Responses that are tried again and are not longer are read to their end, so that the connection can be used again.
+ */
 const MOST_DISCARDED = 16_384
 
 /** Rest of a request body that is read and thrown away after an early answer, so that the connection can go on. */

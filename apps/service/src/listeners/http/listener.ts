@@ -10,6 +10,9 @@ import { healthHandlers } from '../../operations/health.ts'
 import { documentHandlers, serviceDocument, VERSION } from '../../operations/openapi.ts'
 import type { ServiceContext } from '../../service-context.ts'
 import type { ConnectionLimit } from '../connection-limit.ts'
+import type { DashboardFiles } from './dashboard-files.ts'
+import { dashboardFolder, readDashboardFiles } from './dashboard-files.ts'
+import { dashboardPages } from './dashboard-pages.ts'
 import { operationRoutes, treatments } from './endpoints.ts'
 import type { HttpTimeouts } from './http-server.ts'
 import { HttpServer } from './http-server.ts'
@@ -46,6 +49,12 @@ const TIMEOUTS: HttpTimeouts = { headersMs: 10_000, requestMs: 15_000, idleMs: 6
 /** Longest wait of a stop for requests in flight; shorter than the time orchestrators give before they kill. */
 const GRACE_MS = 10_000
 
+/** The built dashboard; undefined when it was not built. */
+function builtFiles(): DashboardFiles | undefined {
+  const folder = dashboardFolder()
+  return folder === undefined ? undefined : readDashboardFiles(folder)
+}
+
 /** Makes the listener; nothing comes in before the server is started. */
 export function httpListener(parts: HttpListenerParts): HttpServer {
   const { context, authenticator, observer, readiness } = parts
@@ -63,6 +72,7 @@ export function httpListener(parts: HttpListenerParts): HttpServer {
   const hint = `Send checks to POST ${CHECK_PATH}; GET /openapi.json lists all operations.`
   const requests = new RequestServer({
     route: createRouter(routes, hint),
+    findPage: settings.dashboard ? dashboardPages(builtFiles(), observer.recordOf('GET /')) : undefined,
     allowsHost: allowedHosts(settings),
     sleep,
     reportError: (error, details) => log.error('a request failed', { ...details, error: errorFields(error) }),
