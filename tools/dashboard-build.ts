@@ -16,7 +16,9 @@ const SOURCES = [
 
 const BUILT = 'apps/dashboard/dist/index.html'
 
-/** Builds the dashboard unless it was built after the last change of its sources. The first time takes a few seconds. */
+/**
+ * Builds the dashboard unless it was built after the last change of its sources. The first time takes a few seconds.
+ */
 export async function ensureDashboard(root: string = repositoryRoot): Promise<void> {
   if (isBuilt(root)) return
   console.error('sluice: building the dashboard')

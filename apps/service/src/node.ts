@@ -18,7 +18,7 @@ import type { GatewayListenerParts } from './listeners/gateway/gateway-listener.
 import { GatewayListener } from './listeners/gateway/gateway-listener.ts'
 import { GrpcListener } from './listeners/grpc/grpc-listener.ts'
 import type { HttpListenerParts } from './listeners/http/listener.ts'
-import { httpListener } from './listeners/http/listener.ts'
+import { httpListeners } from './listeners/http/listener.ts'
 import { RequestObserver } from './listeners/http/request-observer.ts'
 import type { ListenerPorts } from './listeners/listener.ts'
 import { ListenerSet } from './listeners/listener-set.ts'
@@ -109,21 +109,21 @@ export function createNode(parts: NodeParts): ServiceNode {
   const readiness = new Readiness([...parts.checks, ...limits.checks])
   const connectionLimit = connectionLimitOf(settings)
   const { keys } = limits
-  const addresses = new ClientAddresses(trustedProxies)
+  const addresses = new ClientAddresses(trustedProxies, settings.httpTls !== undefined)
   const authenticator = new Authenticator({ ...context, keys, random: system.secureRandom, failures, addresses })
   const sessions = new Sessions({ ...context, keys, addresses, basePath, newId: newName })
   const { atTurnEnd, monotonicMs } = system
   const common = { context, authenticator, connectionLimit, loopDelay, atTurnEnd, sharesPort: threads.count > 1 }
   const observe = instrument.observePolicy
   const handlers = handlersOf(context, limits, { ...parts, announceBlock, observe, authenticator, sessions })
-  const http = httpListener({
+  const http = httpListeners({
     ...common,
     sessions,
     readiness,
     newRequestId: newName,
     handlers,
     observer: new RequestObserver(observation),
-    port: parts.ports.http ?? 0,
+    ports: parts.ports,
   })
   const resp =
     settings.resp &&
@@ -147,7 +147,7 @@ export function createNode(parts: NodeParts): ServiceNode {
     })
   const gateway = gatewayOf(parts, { ...common, newRequestId: () => nextId() ?? newName() })
   const listeners = new ListenerSet(
-    [http, resp, grpc, gateway].filter((listener) => listener !== undefined),
+    [...http, resp, grpc, gateway].filter((listener) => listener !== undefined),
     settings,
   )
   readiness.add([...listeners.checks, ...(gateway === undefined ? [] : [() => gateway.check()])])

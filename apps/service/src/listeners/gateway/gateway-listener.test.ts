@@ -119,9 +119,10 @@ describe('the gateway of the service', () => {
     const { ask, node } = await startGateway(undefined)
     expect(await (await ask('/anything', KEY)).json()).toMatchObject({ path: '/anything', user: 'demo' })
     expect(await (await node.admin('GET', '/admin/gateway')).json()).toMatchObject({ mode: 'demo' })
-    // The first rules allow a user 100 requests a minute; the curl command of the start message sends more.
-    const statuses = await Promise.all(Array.from({ length: 105 }, async () => (await ask('/x', KEY)).status))
-    expect(statuses.filter((status) => status === 429)).toHaveLength(6)
+    // The first rules allow a user 100 requests a minute, 1 of which was used; units come back in real time here.
+    const statuses = await Promise.all(Array.from({ length: 150 }, async () => (await ask('/x', KEY)).status))
+    const admitted = statuses.filter((status) => status === 200).length
+    expect([statuses.includes(429), admitted >= 99, admitted < 150]).toEqual([true, true, true])
   })
 
   it('waits for upstreams that are not available at the start, and is degraded when one is lost later', async () => {

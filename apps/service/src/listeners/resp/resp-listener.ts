@@ -12,7 +12,7 @@ import type { ServiceContext } from '../../service-context.ts'
 import type { ListenerSettings } from '../../settings.ts'
 import type { ConnectionLimit } from '../connection-limit.ts'
 import type { Listener } from '../listener.ts'
-import { listen, listenerAccess, PORT_VARIABLES } from '../listener.ts'
+import { listen, listenAttempt, listenerAccess } from '../listener.ts'
 import { ListenerTls } from '../tls-files.ts'
 import { CommandRunner } from './command-runner.ts'
 import type { ConnectionParts } from './connection.ts'
@@ -111,10 +111,9 @@ export class RespListener implements Listener {
   async start(): Promise<void> {
     const { port, sharesPort, context } = this.#parts
     const { settings, log, sleep } = context
-    const attempt = { host: settings.host, port, variable: PORT_VARIABLES.resp }
     const onLater = (error: Error): void =>
       log.error('the Redis protocol listener failed', { error: errorFields(error) })
-    await listen(this.#server, attempt, { sharesPort, onLater })
+    await listen(this.#server, listenAttempt('resp', settings, port), { sharesPort, onLater })
     void this.#sweep(sleep)
     void this.tls?.follow(this.#server as TlsServer, this.#stopping.signal)
   }
