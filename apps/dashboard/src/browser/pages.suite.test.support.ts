@@ -28,6 +28,7 @@ const PAGES = [
   ['/rules/edit', 'Each user may call POST /orders'],
   ['/rules/edit?view=yaml', 'rules.yaml'],
   ['/playground', 'Side by side'],
+  ['/gateway', 'This node has no gateway'],
   ['/alerts', 'Nothing is firing'],
   ['/api-keys', 'valid'],
   ['/sessions', 'this browser'],
