@@ -111,6 +111,7 @@ describe('the process', () => {
       'Admin API key (shown once, save it now):',
       expect.stringMatching(/^slk_\w+_\w+$/),
       'Sluice',
+      'dashboard',
       'check API',
       'admin API',
       'OpenAPI',

@@ -1,3 +1,4 @@
+import { dirname, resolve } from 'node:path'
 import type { SharedMemoryHandle } from '@sluice/core'
 import type { StartupPart } from '@sluice/runtime'
 import { MetricRegistry, StartupGraph } from '@sluice/runtime'
@@ -10,9 +11,11 @@ import { Sessions } from './auth/sessions.ts'
 import type { DataFolder } from './config/data-folder.ts'
 import { shareFollowing } from './config/follow-changes.ts'
 import type { ReconnectingConfigStore } from './config/reconnecting-config-store.ts'
-import type { DecisionEngine } from './engine/engine.ts'
+import type { DecisionEngine, EngineParts } from './engine/engine.ts'
 import { openEngine } from './engine/engine.ts'
 import { connectionLimitOf } from './listeners/connection-limit.ts'
+import type { GatewayListenerParts } from './listeners/gateway/gateway-listener.ts'
+import { GatewayListener } from './listeners/gateway/gateway-listener.ts'
 import { GrpcListener } from './listeners/grpc/grpc-listener.ts'
 import type { HttpListenerParts } from './listeners/http/listener.ts'
 import { httpListeners } from './listeners/http/listener.ts'
@@ -27,6 +30,7 @@ import { adminHandlers } from './operations/admin/admin.ts'
 import { alertHandlers } from './operations/admin/alerts.ts'
 import { AuditNotes } from './operations/admin/audit.ts'
 import type { AdminOptions } from './operations/admin/config-access.ts'
+import { gatewayHandlers } from './operations/admin/gateway.ts'
 import { observabilityHandlers } from './operations/admin/metrics.ts'
 import type { SessionHandlerParts } from './operations/admin/sessions.ts'
 import { sessionHandlers } from './operations/admin/sessions.ts'
@@ -89,7 +93,9 @@ export function createNode(parts: NodeParts): ServiceNode {
   const { region, redis, trustedProxies, basePath } = settings
   const instrument = new Instrument({ metrics, log, clock, secret, signals, tracer: tracing, region, redis })
   const announceBlock = blockAnnouncer({ threads, isExported: settings.blockWebhooks.length > 0, log })
-  const limits: DecisionEngine = openEngine({ ...parts, ...system, instrument, announceBlock })
+  // Runs when the rules file is read, which is after `gateway` is set.
+  const onGateway: EngineParts['onGateway'] = (file) => gateway?.use(file)
+  const limits: DecisionEngine = openEngine({ ...parts, ...system, instrument, announceBlock, onGateway })
   const { store, engine, config, follower } = limits
   const context: ServiceContext = {
     ...{ settings, clock, sleep, random, log },
@@ -140,11 +146,12 @@ export function createNode(parts: NodeParts): ServiceNode {
       metrics,
       monotonicMs,
     })
+  const gateway = gatewayOf(parts, { ...common, newRequestId: () => nextId() ?? newName() })
   const listeners = new ListenerSet(
-    [...http, resp, grpc].filter((listener) => listener !== undefined),
+    [...http, resp, grpc, gateway].filter((listener) => listener !== undefined),
     settings,
   )
-  readiness.add(listeners.checks)
+  readiness.add([...listeners.checks, ...(gateway === undefined ? [] : [() => gateway.check()])])
   threads.handle('readiness.reasons', async () => {
     await limits.connected(STORE_WAIT_MS)
     return await readiness.reasons()
@@ -175,6 +182,33 @@ function tracingTo(endpoint: string, { clock, monotonicMs, log }: ThreadSystem):
   return new OtlpTracing({ endpoint, clock, monotonicMs, log })
 }
 
+/** The gateway of this thread; undefined if it is off. */
+function gatewayOf(
+  { settings, system, ports }: NodeParts,
+  parts: Pick<GatewayListenerParts, 'newRequestId' | 'connectionLimit' | 'sharesPort'> & {
+    readonly context: ServiceContext
+    readonly authenticator: Authenticator
+  },
+): GatewayListener | undefined {
+  const { context, authenticator, newRequestId, connectionLimit, sharesPort } = parts
+  if (settings.gateway === undefined) {
+    context.threads.handle('gateway.status', () => undefined)
+    return undefined
+  }
+  const gateway = new GatewayListener({
+    ...context,
+    ...{ newRequestId, connectionLimit, sharesPort, gateway: settings.gateway },
+    random: system.secureRandom,
+    monotonicMs: system.monotonicMs,
+    writeLine: system.writeLine,
+    port: ports.gateway ?? 0,
+    folder: dirname(resolve(settings.rulesFile ?? '.')),
+    countFailure: (address) => authenticator.countFailure(address),
+  })
+  context.threads.handle('gateway.status', () => gateway.status())
+  return gateway
+}
+
 function handlersOf(
   context: ServiceContext,
   { file, keys, besideFile }: DecisionEngine,
@@ -197,6 +231,7 @@ function handlersOf(
     ...observabilityHandlers(context, { rollups: database.rollups, keys }),
     ...alertHandlers(context.threads, notes),
     ...sessionHandlers({ ...parts, notes }),
+    ...gatewayHandlers(context.threads),
   }
 }
 

@@ -8,6 +8,7 @@ import type { BlockMessages } from './alerts/block-export.ts'
 import type { AlertMessages } from './alerts/process-alerts.ts'
 import type { SessionMessages } from './auth/session-registry.ts'
 import type { FollowMessages } from './config/follow-changes.ts'
+import type { GatewayMessages } from './observability/gateway-status.ts'
 import type { ReportMessages } from './observability/metrics-aggregator.ts'
 import type { ReservationMessages } from './reservations/reservations.ts'
 import type { Settings } from './settings.ts'
@@ -21,6 +22,7 @@ export interface ServiceMessages
     FollowMessages,
     ReportMessages,
     ReservationMessages,
+    GatewayMessages,
     SessionMessages,
     CallReportMessages {
   /** The configuration of each thread: version, source and age. */

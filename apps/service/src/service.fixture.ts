@@ -37,6 +37,8 @@ export interface RunningNode {
   readonly respPort: number
   /** Port of the gRPC listener; 0 if it is off. */
   readonly grpcPort: number
+  /** Port of the gateway; 0 if it is off. */
+  readonly gatewayPort: number
   readonly origin: string
   /** Of the admin API, which may have a listener of its own. */
   readonly adminOrigin: string
@@ -88,6 +90,7 @@ export async function startService(settings: Partial<Settings> = {}): Promise<Ru
     readings: systemReadings,
     log: new Logger(output),
     logOutput: output,
+    writeLine: () => undefined,
   }))
   const controls = {
     advance(micros: number): void {
@@ -138,6 +141,7 @@ async function startNode(
     port,
     respPort: service.ports.resp ?? 0,
     grpcPort: service.ports.grpc ?? 0,
+    gatewayPort: service.ports.gateway ?? 0,
     origin,
     adminOrigin,
     log,

@@ -24,7 +24,7 @@ export const PLAIN_TEXT = '^[^\\p{Cc}]+$'
 /** A port from 0 to 65535. */
 export const PORT_SCHEMA: JsonSchema = { type: 'integer', minimum: 0, maximum: HIGHEST_PORT }
 
-const PORT_OR_OFF: JsonSchema = {
+export const PORT_OR_OFF: JsonSchema = {
   anyOf: [PORT_SCHEMA, { const: 'off' }],
   title: `a port from 0 to ${HIGHEST_PORT}, or off`,
 }

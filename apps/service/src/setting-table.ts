@@ -6,7 +6,15 @@ import type { LogLevel } from '@sluice/runtime'
 import type { DashboardSettingValues } from './dashboard-settings.ts'
 import { DASHBOARD_SETTINGS } from './dashboard-settings.ts'
 import type { SettingDefinition } from './setting-definition.ts'
-import { HOST_SCHEMA, hostSetting, PLAIN_TEXT, PORT_SCHEMA, portSetting, tlsSettings } from './setting-definition.ts'
+import {
+  HOST_SCHEMA,
+  hostSetting,
+  PLAIN_TEXT,
+  PORT_OR_OFF,
+  PORT_SCHEMA,
+  portSetting,
+  tlsSettings,
+} from './setting-definition.ts'
 
 /** What each setting is once it was read. */
 export interface SettingValues extends DashboardSettingValues {
@@ -23,6 +31,8 @@ export interface SettingValues extends DashboardSettingValues {
   readonly respTlsCert: string
   readonly respTlsKey: string
   readonly respTlsClientCa: string
+  readonly gatewayPort: number | 'off'
+  readonly gatewayHost: string
   readonly grpcPort: number | 'off'
   readonly grpcHost: string
   readonly grpcDeadlineMs: number
@@ -115,13 +125,23 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     variable: 'SLUICE_ALL_LISTENERS',
     argument: '',
     help:
-      'Start every listener on its usual port: gRPC 8081, Redis protocol 6380. With --port 0, any free port. ' +
-      'Default: HTTP only.',
+      'Start every listener on its usual port: gateway 8000, gRPC 8081, Redis protocol 6380. With --port 0, any free ' +
+      'port. Default: HTTP, and the gateway if the file has routes.',
     schema: { type: 'boolean', title: 'true or false' },
   },
   respPort: portSetting('resp-port', 'SLUICE_RESP_PORT', 'the Redis protocol listener'),
   respHost: hostSetting('resp-host', 'SLUICE_RESP_HOST', 'the Redis protocol listener'),
   ...tlsSettings('resp', 'the Redis protocol listener'),
+  gatewayPort: {
+    flag: 'gateway-port',
+    variable: 'SLUICE_GATEWAY_PORT',
+    argument: '<number>',
+    help:
+      'Port of the gateway; 0 for any free port. Without routes in the file, a demo upstream answers. Default: 8000 ' +
+      'if the file has routes, else off.',
+    schema: PORT_OR_OFF,
+  },
+  gatewayHost: hostSetting('gateway-host', 'SLUICE_GATEWAY_HOST', 'the gateway'),
   grpcPort: portSetting('grpc-port', 'SLUICE_GRPC_PORT', 'the gRPC listener for Envoy'),
   grpcHost: hostSetting('grpc-host', 'SLUICE_GRPC_HOST', 'the gRPC listener'),
   grpcDeadlineMs: {

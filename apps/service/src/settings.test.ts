@@ -32,6 +32,7 @@ describe('settings', () => {
       admin: undefined,
       resp: undefined,
       grpc: undefined,
+      gateway: undefined,
       dataDir: '.sluice',
       rulesFile: undefined,
       fileSettings: {},
@@ -115,6 +116,7 @@ describe('settings', () => {
         SLUICE_LOG_LEVEL: 'debug',
         SLUICE_MACHINE: '1023',
         SLUICE_REGION: 'eu-west-1',
+        SLUICE_GATEWAY_PORT: '8000',
         OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
         SLUICE_ALERT_WEBHOOKS: 'https://one.example/a,https://two.example/b',
         SLUICE_BLOCK_WEBHOOKS: 'https://waf.example/one,https://waf.example/two',
@@ -137,6 +139,7 @@ describe('settings', () => {
         tls: { cert: 'g.pem', key: 'g.key', clientCa: 'g-ca.pem' },
         deadlineMs: 9,
       },
+      gateway: { port: 8000, hasRoutes: false },
       dataDir: '/var/lib/sluice',
       rulesFile: undefined,
       fileSettings: {},
@@ -231,6 +234,19 @@ describe('listeners', () => {
     expect(fromFlags('--all-listeners', '--grpc-port', 'off').grpc).toBeUndefined()
   })
 
+  it('have a gateway if its port is set, with all listeners, or if the file has routes', () => {
+    const routes = 'routes: [{ name: all, match: { path: "/*" }, upstream: app }]'
+    expect(fromFlags('--gateway-port', '7002').gateway).toEqual({ port: 7002, hasRoutes: false })
+    expect(fromFlags('--gateway-port', '1', '--gateway-host', '::').gateway).toMatchObject({ port: 1, host: '::' })
+    expect(fromFlags('--all-listeners').gateway).toEqual({ port: 8000, hasRoutes: false })
+    expect(fromFlags('--all-listeners', '--port', '0').gateway?.port).toBe(0)
+    expect(fromFlags('--all-listeners', '--gateway-port', 'off').gateway).toBeUndefined()
+    expect(fromFile(routes).gateway).toEqual({ port: 8000, hasRoutes: true })
+    expect(fromFile(`service: { port: 0, gatewayPort: 9000 }\n${routes}`).gateway?.port).toBe(9000)
+    expect(fromFile(routes, { args: ['--gateway-port', 'off'] }).gateway).toBeUndefined()
+    expect(fromFile('rules: []\nroutes: []').gateway).toBeUndefined()
+  })
+
   it('have the address of HTTP, or their own, and then the access that fits it', () => {
     const own = fromFlags('--admin-port', '9090', '--resp-port', '1', '--resp-host', '0.0.0.0', '--grpc-port', '2')
     expect(own).toMatchObject({ checkKey: false, resp: { host: '0.0.0.0', checkKey: true } })
@@ -252,6 +268,7 @@ describe('listeners', () => {
     [['--resp-port', '1', '--resp-tls-cert', 'a'], 'both or neither'],
     [['--resp-port', '1', '--resp-tls-client-ca', 'a'], 'both with --resp-tls-client-ca'],
     [['--grpc-port', '65536'], 'a port from 0 to 65535, or off'],
+    [['--gateway-port', '65536'], 'a port from 0 to 65535, or off'],
     [['--grpc-deadline-ms', '0'], 'from 1 to 60000'],
     [['--grpc-tls-key', 'a'], '--grpc-port as well'],
     [['--grpc-port', '1', '--grpc-tls-client-ca', 'a'], 'both with --grpc-tls-client-ca'],

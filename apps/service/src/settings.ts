@@ -26,6 +26,8 @@ export interface Settings {
   readonly resp: ListenerSettings | undefined
   /** The gRPC listener; undefined: off. */
   readonly grpc: GrpcSettings | undefined
+  /** The gateway; undefined: off. */
+  readonly gateway: GatewaySettings | undefined
   readonly dataDir: string
   /** Undefined if rules come from a database. */
   readonly rulesFile: string | undefined
@@ -97,6 +99,12 @@ export interface GrpcSettings extends ListenerSettings {
   readonly deadlineMs: number
 }
 
+/** The settings of the gateway. Its TLS, routes and upstreams are in the configuration file. */
+export interface GatewaySettings extends Pick<ListenerAddress, 'port' | 'host'> {
+  /** Whether the file had routes at the start. Without, a demo upstream answers. */
+  readonly hasRoutes: boolean
+}
+
 /** Paths of PEM files. */
 export interface TlsSettings {
   readonly cert: string
@@ -163,7 +171,8 @@ export function readSettings(sources: SettingSources = {}): Settings {
     problems.push(...(['http', 'admin', 'resp', 'grpc'] as const).flatMap((name) => listenerProblems(name, given)))
   }
   if (problems.length > 0) throw invalidSettings(problems)
-  return { ...completed(given, { cores, hasRules: file?.hasRules === true }), fileSettings: file?.settings ?? {} }
+  const { hasRules = false, hasRoutes = false } = file ?? {}
+  return { ...completed(given, { cores, hasRules, hasRoutes }), fileSettings: file?.settings ?? {} }
 }
 
 /** The settings that the URLs of the service are made of. */
@@ -206,7 +215,7 @@ export function hostInUrl(host: string): string {
 
 function completed(
   given: GivenSettings,
-  { cores, hasRules }: { cores: number; hasRules: boolean },
+  { cores, hasRules, hasRoutes }: { cores: number; hasRules: boolean; hasRoutes: boolean },
 ): Omit<Settings, 'fileSettings'> {
   const host = given.host ?? '127.0.0.1'
   return {
@@ -216,6 +225,7 @@ function completed(
     admin: addressOf('admin', given),
     resp: listenerOf('resp', given),
     grpc: grpcOf(given),
+    gateway: gatewayOf(given, hasRoutes),
     dataDir: given.dataDir ?? '.sluice',
     rulesFile: hasRules ? given.config : undefined,
     redis: redisOf(given),
@@ -249,6 +259,7 @@ function completed(
 }
 
 const USUAL_PORTS = { resp: 6380, grpc: 8081 } as const
+const USUAL_GATEWAY_PORT = 8000
 
 /** Settings that need a Redis URL. The failure mode does not: counters in memory are always available. */
 const OF_REDIS = ['redisCluster', 'redisSentinel', 'redisPrefix', 'leases', 'storeDeadlineMs'] as const
@@ -294,6 +305,17 @@ function tlsOf(name: OptionalListener | 'http', given: GivenSettings): TlsSettin
 function grpcOf(given: GivenSettings): GrpcSettings | undefined {
   const listener = listenerOf('grpc', given)
   return listener && { ...listener, deadlineMs: given.grpcDeadlineMs ?? 15 }
+}
+
+/** On if its port is set, with `--all-listeners`, or if there are routes. */
+function gatewayOf(
+  { gatewayPort, gatewayHost, port, allListeners }: GivenSettings,
+  hasRoutes: boolean,
+): GatewaySettings | undefined {
+  const usual = port === 0 ? 0 : USUAL_GATEWAY_PORT
+  const chosen = gatewayPort ?? (allListeners === true || hasRoutes ? usual : 'off')
+  if (chosen === 'off') return undefined
+  return { port: chosen, ...(gatewayHost !== undefined && { host: gatewayHost }), hasRoutes }
 }
 
 /** Settings that need a port, and files that need each other. */

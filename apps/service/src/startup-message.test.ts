@@ -39,6 +39,7 @@ describe('the start message', () => {
   it('shows all URLs, where state is kept, who can connect, and a command to try', () => {
     expect(message().split('\n')).toEqual([
       'Sluice is running.',
+      '  dashboard   http://127.0.0.1:8080/',
       '  check API   http://127.0.0.1:8080/internal/ratelimit/check',
       '  admin API   http://127.0.0.1:8080/admin (needs an API key)',
       '  OpenAPI     http://127.0.0.1:8080/openapi.json',
@@ -67,6 +68,22 @@ describe('the start message', () => {
     expect(line({ resp: { port: 0, tls: { ...tls, clientCa: 'a' } }, checkKey: true })).toContain(
       '(client certificate needed)',
     )
+  })
+
+  it('shows the gateway, and without routes a command that shows denied requests', () => {
+    const lines = (settings: Partial<Settings>): readonly string[] =>
+      message(settings, { ports: { http: 8080, gateway: 8000 } })
+        .split('\n')
+        .filter((text) => text.includes('8000'))
+    expect(lines({})).toEqual([])
+    expect(lines({ gateway: { port: 0, hasRoutes: true }, rulesFile: 'sluice.yaml', host: '0.0.0.0' })).toEqual([
+      '  gateway     http://127.0.0.1:8000 (routes of sluice.yaml)',
+    ])
+    expect(lines({ gateway: { port: 0, hasRoutes: false } })).toEqual([
+      '  gateway     http://127.0.0.1:8000 (demo upstream, until sluice.yaml has routes)',
+      "  curl -s -o /dev/null -w '%{http_code}\\n' -H 'X-API-Key: demo' 'http://127.0.0.1:8000/orders?n=[1-105]' | " +
+        'sort | uniq -c',
+    ])
   })
 
   it('shows TLS of HTTP, and the admin API where it has a listener of its own', () => {

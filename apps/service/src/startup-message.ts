@@ -5,6 +5,7 @@ import { isSluiceError } from '@sluice/core'
 import { urlWithoutSecrets } from '@sluice/core/options'
 import { RuleSetError } from '@sluice/core/policy'
 import type { RecoveredKey } from './config/admin-key.ts'
+import { DEMO_KEY } from './listeners/gateway/demo-upstream.ts'
 import type { ListenerAccess, ListenerName, ListenerPorts } from './listeners/listener.ts'
 import { accessText, listenerAccess, listenerHost } from './listeners/listener.ts'
 import { isServiceError, SERVICE_ERRORS } from './service-error.ts'
@@ -34,11 +35,13 @@ export function startupMessage({ settings, ports, rules, reasons }: StartupFacts
   const keyHeader = listenerAccess('http', settings) === 'key' ? KEY_HEADER : ''
   const lines = [
     'Sluice is running.',
+    ...(settings.dashboard ? [`  dashboard   ${admin}/`] : []),
     `  check API   ${origin}${CHECK_PATH}`,
     `  admin API   ${admin}/admin (needs an API key)`,
     `  OpenAPI     ${origin}/openapi.json`,
     `  metrics     ${admin}/metrics`,
     `  health      ${origin}/livez and ${origin}/readyz`,
+    ...gatewayLine(settings, ports),
     ...grpcLine(settings, ports),
     ...respLine(settings, ports),
     `  counters    ${countersOf(settings)}`,
@@ -46,9 +49,27 @@ export function startupMessage({ settings, ports, rules, reasons }: StartupFacts
     `  listening   ${exposureOf(settings, ports)}`,
     ...reasons.map(({ message }) => `  WARNING     ${message}`),
     'Try it:',
+    ...demoLine(settings, ports),
     `  curl -i ${origin}${CHECK_PATH} -H 'Content-Type: application/json'${keyHeader} -d '${TRY_BODY}'`,
   ]
   return lines.join('\n')
+}
+
+function gatewayLine(settings: Settings, { gateway }: ListenerPorts): readonly string[] {
+  if (settings.gateway === undefined || gateway === undefined) return []
+  const { hasRoutes } = settings.gateway
+  const what = hasRoutes ? `routes of ${settings.rulesFile}` : 'demo upstream, until sluice.yaml has routes'
+  return [`  gateway     http://${hostInUrl(settings.host)}:${gateway} (${what})`]
+}
+
+/** More requests than the first rules allow in a minute: the last ones are denied. */
+const DEMO_REQUESTS = 105
+
+/** A command that shows denied requests through the demo of the gateway. */
+function demoLine(settings: Settings, { gateway }: ListenerPorts): readonly string[] {
+  if (settings.gateway === undefined || gateway === undefined || settings.gateway.hasRoutes) return []
+  const url = `http://${hostInUrl(settings.host)}:${gateway}/orders?n=[1-${DEMO_REQUESTS}]`
+  return [`  curl -s -o /dev/null -w '%{http_code}\\n' -H 'X-API-Key: ${DEMO_KEY}' '${url}' | sort | uniq -c`]
 }
 
 function grpcLine(settings: Settings, { grpc }: ListenerPorts): readonly string[] {
@@ -124,7 +145,7 @@ function exposureOf(settings: Settings, ports: ListenerPorts): string {
   return `${settings.host}; ${CHECK_ACCESS[listenerAccess('http', settings)]}`
 }
 
-const CHECK_ACCESS: Readonly<Record<ListenerAccess, string>> = {
+const CHECK_ACCESS: Readonly<Record<Exclude<ListenerAccess, 'routes'>, string>> = {
   none: 'the check API needs no API key (--check-key to require one)',
   key: 'the check API needs an API key (--no-check-key to disable)',
   certificate: 'every client needs a certificate',

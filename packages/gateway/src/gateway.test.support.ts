@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { IncomingMessage, RequestListener, Server } from 'node:http'
 import { createServer } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { type AddressInfo, connect, type Server as NetServer, type Socket } from 'node:net'
 import { memoryStore, systemClock, systemTimers, type Timers } from '@sluice/core'
 import { systemMonotonicMs } from '@sluice/core/internal'
 import { PolicyEngine, type RuleSet } from '@sluice/core/policy'
@@ -244,12 +244,15 @@ export async function startUpstream(listener?: RequestListener): Promise<TestUps
 }
 
 /** Listens on a free port; closes with the test. */
-export async function listen(server: Server): Promise<AddressInfo> {
+export async function listen(server: NetServer): Promise<AddressInfo> {
+  // Also those that are no HTTP any more.
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => void sockets.add(socket))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(async () => {
     const closed = new Promise((resolve) => server.close(resolve))
-    server.closeAllConnections?.()
+    for (const socket of sockets) socket.destroy()
     await closed
   })
   return server.address() as AddressInfo
@@ -312,9 +315,15 @@ export class RawClient {
   }
 }
 
+const LONGEST_WAIT_MS = 10_000
+
 /** Waits for something that input from the network changes. */
 export async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await turns(1)
+  const givenUpMs = systemMonotonicMs() + LONGEST_WAIT_MS
+  while (!isTrue()) {
+    if (systemMonotonicMs() > givenUpMs) throw new Error(`not true in time: ${isTrue}`)
+    await turns(1)
+  }
 }
 
 /** Lets so many turns of the event loop pass, so that what is on its way arrives. */

@@ -10,11 +10,12 @@ import type { Identifier } from './identity/caller.ts'
 import { AccessLog } from './observability/access-log.ts'
 import { GatewayMetrics } from './observability/gateway-metrics.ts'
 import { ActiveConfig } from './proxy/active-config.ts'
-import type { Exchange, ExchangeParts } from './proxy/exchange.ts'
+import { type Exchange, type ExchangeParts, NOT_SENT } from './proxy/exchange.ts'
 import { ExchangeWatch } from './proxy/exchange-watch.ts'
 import { type ClientBounds, type ConnectionLimit, GatewayServer, type ListenOptions } from './proxy/gateway-server.ts'
 import { HttpExchange } from './proxy/http-exchange.ts'
 import { RequestHeaders } from './proxy/request-headers.ts'
+import { UpgradeExchange } from './proxy/upgrade-exchange.ts'
 import { type AwaitedService, networkProbe, StartupServices } from './startup/startup-services.ts'
 import type { Upstream } from './upstreams/upstream.ts'
 import { watchUpstreams } from './upstreams/upstream-metrics.ts'
@@ -102,6 +103,10 @@ export class Gateway {
       serve: (request, response, expectsContinue) => {
         new HttpExchange(this.#exchangeParts, this.#active!, { request, response, expectsContinue }).begin()
       },
+      serveUpgrade: (request, response, socket) => {
+        const io = { request, response, socket, expectsContinue: false }
+        new UpgradeExchange(this.#exchangeParts, this.#active!, io).begin()
+      },
       reportError: (error) => logger.error('the listener of the gateway failed', { error: String(error) }),
     })
   }
@@ -177,6 +182,7 @@ export class Gateway {
     this.#isDraining = true
     await this.#services.close()
     await this.#changing
+    for (const exchange of this.#watch.all()) exchange.leave()
     if (this.#server.port !== undefined) await this.#server.stop()
     this.#watch.close()
     const active = this.#active
@@ -237,7 +243,7 @@ function limiterOf({ engine, headers, jitter, clock, timers, random, logger }: G
       headers: headers ?? 'legacy',
       ...(jitter === undefined ? {} : { jitter }),
       identify: (exchange) => exchange.policyRequest(),
-      refund: (status, exchange) => exchange.activeRoute?.route.refunds?.(status) ?? false,
+      refund: (status, exchange) => status === NOT_SENT || exchange.activeRoute?.route.refunds?.(status) === true,
       onError: (error) => logger.warn('a charge could not be settled', { error: String(error) }),
       warn: ({ code, message }) => logger.warn('the limits are used in a way that is likely wrong', { code, message }),
       clock,

@@ -1,46 +1,43 @@
 import type { ReadonlySignal } from '@preact/signals'
 import { signal } from '@preact/signals'
 import type { ApiKeyRole, OperationId, Session, SessionState } from '@sluice/contract'
-import { errorOf } from './api-error.ts'
-import { setCsrfToken, whenSignedOut } from './client.ts'
-import { noteReachable, serviceUrl } from './connection.ts'
+import { every } from '../clock-and-timers.ts'
+import { call, setCsrfToken, whenSignedOut } from './client.ts'
 import { OPERATION_ROUTES } from './operation-routes.ts'
 
 /** `unknown`: not asked yet. `none`: nobody is signed in. */
 export type SignedIn = Session | 'unknown' | 'none'
+
+const RENEWAL_MS = 60_000
+const SIGNS_OF_LIFE = ['pointerdown', 'pointermove', 'keydown', 'wheel'] as const
 
 const current = signal<SignedIn>('unknown')
 
 /** Who is signed in here. */
 export const session: ReadonlySignal<SignedIn> = current
 
-/** Asks whether the cookie of this browser belongs to a session, and follows its end. */
+/** Asks whether the cookie of this browser belongs to a session, and follows it to its end. */
 export async function startSession(): Promise<void> {
   whenSignedOut(() => {
     current.value = 'none'
   })
+  renewWhileUsed()
   try {
-    await enter(await fetch(serviceUrl('/auth/session'), { credentials: 'same-origin', cache: 'no-store' }))
+    enter(await call('session'))
   } catch {
-    noteReachable(false)
+    // The service does not answer; the sign-in says so when it is tried.
     current.value = 'none'
   }
 }
 
 /** Exchanges an API key for a session. The key is kept nowhere. Rejects with an `ApiError`. */
 export async function signIn(apiKey: string): Promise<void> {
-  const response = await fetch(serviceUrl('/auth/session'), {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ apiKey }),
-    credentials: 'same-origin',
-  })
-  await enter(response)
+  enter(await call('signIn', { body: { apiKey } }))
 }
 
 /** Ends the session. */
 export async function signOut(): Promise<void> {
-  await fetch(serviceUrl('/auth/session'), { method: 'DELETE', credentials: 'same-origin' })
+  await call('signOut')
   current.value = 'none'
 }
 
@@ -55,10 +52,24 @@ export function mayCall(id: OperationId): boolean {
   return OPERATION_ROUTES[id].roles.includes(currentRole())
 }
 
-async function enter(response: Response): Promise<void> {
-  if (!response.ok) throw await errorOf(response)
-  const state = (await response.json()) as SessionState
+function enter(state: SessionState): void {
   setCsrfToken(state.csrfToken ?? '')
-  noteReachable(true)
   current.value = state.session ?? 'none'
+}
+
+/** A session ends when it is idle. Streams do not count as use, so a page that somebody reads has to say so. */
+function renewWhileUsed(): void {
+  let isUsed = false
+  for (const name of SIGNS_OF_LIFE) {
+    const note = (): void => {
+      isUsed = true
+    }
+    document.addEventListener(name, note, { passive: true, capture: true })
+  }
+  every(RENEWAL_MS, () => {
+    if (!isUsed || typeof current.peek() !== 'object') return
+    isUsed = false
+    // A failure shows in the next call that somebody waits for.
+    call('session').then(enter, () => undefined)
+  })
 }

@@ -25,4 +25,49 @@ export const ROUTES: readonly Route[] = [
     load: async () => (await import('./overview/overview-page.tsx')).OverviewPage,
     navigation: { label: 'Overview', icon: 'overview', group: 'Observe' },
   },
+  {
+    path: '/usage',
+    load: async () => (await import('./usage/usage-page.tsx')).UsagePage,
+    navigation: { label: 'Usage', icon: 'usage', group: 'Observe' },
+  },
+  {
+    path: '/explain',
+    load: async () => (await import('./explain/explain-page.tsx')).ExplainPage,
+    navigation: { label: 'Explain', icon: 'explain', group: 'Observe' },
+  },
+  {
+    path: '/rules',
+    load: async () => (await import('./rules/rules-page.tsx')).RulesPage,
+    navigation: { label: 'Rules', icon: 'rules', group: 'Limits' },
+  },
+  {
+    path: '/rules/edit',
+    load: async () => (await import('./rules/editor/editor-page.tsx')).EditorPage,
+  },
+  {
+    path: '/playground',
+    load: async () => (await import('./playground/playground-page.tsx')).PlaygroundPage,
+    isPublic: true,
+    navigation: { label: 'Playground', icon: 'playground', group: 'Limits' },
+  },
+  {
+    path: '/alerts',
+    load: async () => (await import('./alerts/alerts-page.tsx')).AlertsPage,
+    navigation: { label: 'Alerts', icon: 'alerts', group: 'Operate' },
+  },
+  {
+    path: '/api-keys',
+    load: async () => (await import('./api-keys/api-keys-page.tsx')).ApiKeysPage,
+    navigation: { label: 'API keys', icon: 'keys', group: 'Access' },
+  },
+  {
+    path: '/sessions',
+    load: async () => (await import('./sessions/sessions-page.tsx')).SessionsPage,
+    navigation: { label: 'Sessions', icon: 'display', group: 'Access' },
+  },
+  {
+    path: '/audit',
+    load: async () => (await import('./audit/audit-page.tsx')).AuditPage,
+    navigation: { label: 'Audit', icon: 'audit', group: 'Access' },
+  },
 ]

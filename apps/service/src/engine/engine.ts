@@ -41,6 +41,8 @@ export interface EngineParts {
   /** The first thread writes files for all. */
   readonly threads: Pick<ThreadGroup<unknown>, 'index'>
   readonly announceBlock: AnnounceBlock
+  /** Called with the parts for the gateway whenever the rules file has taken effect. */
+  readonly onGateway: RuleSourceParts['onGateway']
 }
 
 /** The policy engine of one thread with its store and its configuration. */
@@ -104,7 +106,8 @@ export function openEngine(parts: EngineParts): DecisionEngine {
   const onService: RuleSourceParts['onService'] = (service) => {
     if (parts.threads.index === 0) fileSettings?.look(service)
   }
-  const follower = followRules({ ...following, onService, target: file?.watch(target) ?? target })
+  const { onGateway } = parts
+  const follower = followRules({ ...following, onService, onGateway, target: file?.watch(target) ?? target })
   const beside = file && followDatabase({ ...following, target: file.beside(target) })
   const stopFollowing = async (): Promise<void> => {
     await Promise.all([follower.close(), beside?.close()])

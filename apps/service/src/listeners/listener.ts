@@ -9,7 +9,7 @@ import { hostInUrl } from '../settings.ts'
 import type { ListenerTls } from './tls-files.ts'
 
 /** The name of a listener: its label in metrics and its name in `/readyz`. */
-export type ListenerName = 'http' | 'admin' | 'resp' | 'grpc'
+export type ListenerName = 'http' | 'admin' | 'resp' | 'grpc' | 'gateway'
 
 /**
  * A protocol that clients speak to one thread. A listener only translates: operations decide. It runs once: new,
@@ -35,15 +35,16 @@ export interface Listener {
 export type ListenerPorts = Readonly<Partial<Record<ListenerName, number>>>
 
 /** The settings that say where listeners listen. */
-export type ListenSettings = Pick<Settings, 'host' | 'port' | 'admin' | 'resp' | 'grpc'>
+export type ListenSettings = Pick<Settings, 'host' | 'port' | 'admin' | 'resp' | 'grpc' | 'gateway'>
 
 /** Ports of the listeners that the settings turn on. */
-export function listenerPorts({ port, admin, resp, grpc }: ListenSettings): ListenerPorts {
+export function listenerPorts({ port, admin, resp, grpc, gateway }: ListenSettings): ListenerPorts {
   return {
     http: port,
     ...(admin && { admin: admin.port }),
     ...(resp && { resp: resp.port }),
     ...(grpc && { grpc: grpc.port }),
+    ...(gateway && { gateway: gateway.port }),
   }
 }
 
@@ -58,13 +59,20 @@ const ADDRESS_SETTINGS = {
   admin: ['adminPort', 'adminHost'],
   resp: ['respPort', 'respHost'],
   grpc: ['grpcPort', 'grpcHost'],
+  gateway: ['gatewayPort', 'gatewayHost'],
 } as const satisfies Record<ListenerName, readonly SettingName[]>
 
-/** What a client of a listener needs. */
-export type ListenerAccess = 'none' | 'key' | 'certificate'
+/** What a client of a listener needs. `routes`: what each route says. */
+export type ListenerAccess = 'none' | 'key' | 'certificate' | 'routes'
 
 /** What clients of a listener need for checks, by the settings. A client certificate stands for a key. */
+export function listenerAccess(
+  name: Exclude<ListenerName, 'gateway'>,
+  settings: Settings,
+): Exclude<ListenerAccess, 'routes'>
+export function listenerAccess(name: ListenerName, settings: Settings): ListenerAccess
 export function listenerAccess(name: ListenerName, settings: Settings): ListenerAccess {
+  if (name === 'gateway') return 'routes'
   const isHttp = name === 'http' || name === 'admin'
   const tls = isHttp ? settings.httpTls : settings[name]?.tls
   if (tls?.clientCa !== undefined) return 'certificate'
@@ -76,6 +84,7 @@ const ACCESS_TEXTS: Readonly<Record<ListenerAccess, string>> = {
   none: 'no API key needed',
   key: 'API key needed',
   certificate: 'client certificate needed',
+  routes: 'each route says who may call',
 }
 
 /** For people: what clients need. */

@@ -45,7 +45,9 @@ export class ListenerTls {
   #bad: TlsFiles | undefined
   #problem: string | undefined
 
-  /** Throws `SLUICE_SERVICE_INVALID_SETTING` if a file cannot be read, or certificate and key do not belong together. */
+  /**
+   * Throws `SLUICE_SERVICE_INVALID_SETTING` if a file cannot be read, or certificate and key do not belong together.
+   */
   constructor(parts: ListenerTlsParts) {
     this.#parts = parts
     this.#used = tlsFiles(parts.listener, parts.tls)

@@ -49,7 +49,7 @@ export interface StreamAnswer {
 export type OperationRequest<Id extends OperationId> = RequestContext & OperationInput<Id>
 
 /** What a handler answers with. */
-export type Reply = Answer | StreamAnswer
+export type Reply = Answer | FileAnswer | StreamAnswer
 
 /** One handler for each of these operations, which answers at once when it can. */
 export type OperationHandlers<Id extends OperationId> = Handlers<RequestContext, Reply, Id>
@@ -72,6 +72,11 @@ export interface Answer {
   /** All headers but those that Node adds itself (`Date`, `Connection`, `Keep-Alive`). */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
+}
+
+/** An answer whose body is bytes, such as a file of the dashboard. */
+export interface FileAnswer extends Omit<Answer, 'body'> {
+  readonly bytes: Uint8Array
 }
 
 /** On every answer: browsers must not guess another type of content than the one that is said. */

@@ -77,6 +77,7 @@ viewer GET    /admin/audit
 viewer GET    /admin/live
 viewer GET    /admin/history
 viewer GET    /admin/top
+viewer GET    /admin/gateway
 viewer GET    /admin/alerts
 admin  POST   /admin/alerts/{id}/acknowledge
 admin  POST   /admin/alerts/{id}/silence

@@ -5,7 +5,7 @@ import { decisionOn, decisionOnOne } from '../limiter/decision.ts'
 import { KeyQueue } from '../limiter/key-queue.ts'
 import { notePlace } from '../limiter/limiter-registry.ts'
 import { onRelease, reset } from '../limiter/release-listeners.ts'
-import { decide, deliver, MANY, refund } from '../limiter/rule-limiter.ts'
+import { chargedBy, decide, deliver, refund } from '../limiter/rule-limiter.ts'
 import { checkMaxWaiting, checkOptionNames, checkSignal, checkSources, checkWhole } from '../options/known-options.ts'
 import type { Duration } from '../rule/duration.ts'
 import { durationMicros, durationMs } from '../rule/duration.ts'
@@ -32,7 +32,7 @@ import { DimensionReaders } from './limits/dimension-reader.ts'
 import { readPath } from './matching/path.ts'
 import { PenaltyTracker } from './penalty-tracker.ts'
 import type { PolicyDecision } from './policy-decision.ts'
-import { policyDecision, storeDecisionOf } from './policy-decision.ts'
+import { announcedOnly, policyDecision, storeDecisionOf } from './policy-decision.ts'
 import {
   ACQUIRE,
   ENGINE,
@@ -167,7 +167,11 @@ export class PolicyEngine<M extends Mode = Mode> {
     batch.holdMicros = resolved.holdsSlots ? 0 : durationMicros(options.expiresAfter ?? '1m', 'expiresAfter')
     const finish = (answered: Batch): PolicyReservation<M> | PolicyDecision => {
       const receipt = answered.allowed ? receiptOf(answered) : undefined
-      const decision = policyDecision(decisionOn(answered, receipt), resolved.rules, resolved.version)
+      const decision = policyDecision(
+        decisionOn(answered, receipt, announcedOnly(resolved.rules)),
+        resolved.rules,
+        resolved.version,
+      )
       this.#follow(decision, answered, { resolved, request, nowMs })
       if (receipt === undefined) return decision
       return createPolicyReservation(store, decision, { receipt, cost: request.cost ?? 1 })
@@ -353,7 +357,9 @@ export class PolicyEngine<M extends Mode = Mode> {
     const finish = (answered: Batch): PolicyDecision => {
       // A decision on one limit remembers what it charged by itself.
       const isOne = answered.items.length === 1 && answered.holder === 0
-      const decided = isOne ? decisionOnOne(answered) : MANY.finish(answered)
+      const decided = isOne
+        ? decisionOnOne(answered)
+        : decisionOn(answered, chargedBy(answered), announcedOnly(resolved.rules))
       const decision = policyDecision(decided, resolved.rules, resolved.version)
       if (charge) this.#follow(decision, answered, { resolved, request, nowMs })
       return decision

@@ -36,7 +36,9 @@ export interface CallerRequest {
 export interface Identifier {
   /** Synchronous unless a token has to be verified for the first time. Does not fail. */
   identify(request: CallerRequest, auth: 'required' | 'optional' | 'none'): CallerAnswer | Promise<CallerAnswer>
-  /** Headers, in lower case, that are removed from every request: credentials of the gateway and its identity headers. */
+  /**
+   * Headers, in lower case, that are removed from every request: credentials of the gateway and its identity headers.
+   */
   readonly removedHeaders: ReadonlySet<string>
   /** Loads keys. Resolves also when that fails: it is tried again. */
   start(): Promise<void>

@@ -21,11 +21,6 @@ const KEY_HASH = /^sha256:([0-9a-f]{64})$/i
 /** Hexadecimal digits of a fingerprint: enough to tell the keys of one file apart. */
 const FINGERPRINT_DIGITS = 16
 
-/** Whether a text is `sha256:` and the 64 hexadecimal digits of a SHA-256 hash. */
-export function isKeyHash(text: string): boolean {
-  return KEY_HASH.test(text)
-}
-
 /**
  * Keys of consumers by their SHA-256 hashes. A key is found by its hash, so neither the time of a lookup nor the memory
  * of this process says anything about keys that are not presented.

@@ -72,7 +72,7 @@ export class IdentityHeaders {
 }
 
 /** A value that fits into a header: all but visible ASCII is percent-encoded UTF-8. */
-export function headerValue(text: string): string {
+function headerValue(text: string): string {
   return PLAIN.test(text) ? text : encodeURIComponent(text.toWellFormed())
 }
 

@@ -13,7 +13,9 @@ export function isKeySetUrl(source: string): boolean {
   return /^https?:\/\//i.test(source)
 }
 
-/** Reads a key set from a URL or a file. Redirects are not followed: the URL in the configuration is the one trusted. */
+/**
+ * Reads a key set from a URL or a file. Redirects are not followed: the URL in the configuration is the one trusted.
+ */
 export async function readKeySource(source: string, timers: Timers): Promise<string> {
   if (!isKeySetUrl(source)) return await readFile(source, 'utf8')
   const abort = new AbortController()

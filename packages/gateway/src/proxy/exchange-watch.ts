@@ -7,6 +7,8 @@ export const WATCH_EVERY_MS = 250
 export interface Watched {
   /** Ends it if its time is up. */
   check(nowMs: number): void
+  /** Told that the gateway stops: ends what would not end by itself. */
+  leave(): void
 }
 
 /**

@@ -30,7 +30,14 @@ export interface ExchangeParts {
   readonly isReady: () => boolean
 }
 
+/** Status for `finish` of a request that no upstream has seen: its charge is given back. */
+export const NOT_SENT = -1
+
 const NO_ROUTE = problemAnswer('not-found', 'No configured route matches host, path, method and headers.')
+const AMBIGUOUS = problemAnswer(
+  'invalid-target',
+  'Servers read this path in different ways, and these lead to different routes. Send it without encoded separators.',
+)
 const INVALID_TARGET = problemAnswer(
   'invalid-target',
   'Send the target as /path?query with exactly one valid Host header that names the same authority.',
@@ -75,6 +82,8 @@ export abstract class Exchange implements HttpRequest, BalancedRequest {
   attempts = 0
   /** Instance of the last attempt. */
   instance: string | undefined
+  /** Whether no upstream could take the request. */
+  isUnsent = false
   #isOver = false
 
   constructor(parts: ExchangeParts, active: ActiveConfig, source: ExchangeSource) {
@@ -166,7 +175,7 @@ export abstract class Exchange implements HttpRequest, BalancedRequest {
     this.#isOver = true
     const { parts, active, outcome } = this
     parts.watch.remove(this)
-    if (outcome?.allowed === true) outcome.finish?.(this.status)
+    if (outcome?.allowed === true) outcome.finish?.(this.isUnsent ? NOT_SENT : this.status)
     const durationMs = parts.monotonicMs() - this.startedMs
     parts.metrics.ended(this, durationMs)
     if (active.config.accessLog !== 'off') parts.accessLog.write(this, durationMs, active.config.accessLog)
@@ -176,11 +185,14 @@ export abstract class Exchange implements HttpRequest, BalancedRequest {
   /** Ends a request whose time is up. Called by {@link ExchangeWatch}. */
   abstract check(nowMs: number): void
 
+  /** Told that the gateway stops: ends what would not end by itself. */
+  abstract leave(): void
+
   #routed(): void {
     const { active } = this
     const route = active.config.router.find(routed.of(this))
     if (route === undefined) {
-      this.answer(NO_ROUTE)
+      this.answer(active.config.router.isAmbiguous(routed.of(this)) ? AMBIGUOUS : NO_ROUTE)
       return
     }
     this.activeRoute = active.active(route)

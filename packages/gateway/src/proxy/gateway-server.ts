@@ -1,5 +1,5 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import { createServer } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
+import { createServer, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Timers } from '@sluice/core'
@@ -48,6 +48,8 @@ export interface GatewayServerOptions {
   /** How long a stop waits for requests in flight; then their connections are cut. */
   readonly graceMs: number
   readonly serve: (request: ClientRequest, response: ClientResponse, expectsContinue: boolean) => void
+  /** A request to open a WebSocket. The response closes the connection after it. */
+  readonly serveUpgrade: (request: IncomingMessage, response: ServerResponse, socket: Socket) => void
   /** Told of failures that no client is at fault for. */
   readonly reportError: (error: unknown) => void
 }
@@ -59,6 +61,7 @@ const UNKNOWN_EXPECTATION = problemAnswer(
   'expectation-failed',
   'The only expectation known is "100-continue". Leave the Expect header out.',
 )
+const NO_TUNNELS = problemAnswer('method-not-allowed', 'The gateway opens no tunnels. Send the request itself.')
 const TOO_MANY_CONNECTIONS = problemAnswer(
   'too-many-connections',
   'Too many connections are open. Keep connections alive and reuse them.',
@@ -98,6 +101,7 @@ export class GatewayServer {
       optimizeEmptyRequests: true,
       // Answered by us, as a problem document.
       requireHostHeader: false,
+      shouldUpgradeCallback: (request) => !this.#isDraining && isWebSocket(request),
     })
     // Node would drop what is above the number, such as the `Connection` header. So it takes all, and we count.
     this.#server.maxHeadersCount = 0
@@ -106,6 +110,11 @@ export class GatewayServer {
     this.#server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
       request.resume()
       this.#respond(response, UNKNOWN_EXPECTATION)
+    })
+    this.#server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket as Socket, head))
+    this.#server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
+      options.metrics().rejected('upgrade')
+      socket.end(rawAnswer(NO_TUNNELS), () => socket.destroy())
     })
     this.#server.on('clientError', (error, socket) => this.#clientError(error, socket))
     this.#server.on('connection', (socket) => this.#connected(socket))
@@ -164,6 +173,22 @@ export class GatewayServer {
     this.#options.serve(request, response, expectsContinue)
   }
 
+  #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
+    // Frames that came together with the request are passed on when the upstream has agreed.
+    if (head.length > 0) socket.unshift(head)
+    const response = new ServerResponse(request)
+    response.shouldKeepAlive = false
+    response.assignSocket(socket)
+    socket.on('error', () => socket.destroy())
+    response.on('finish', () => {
+      response.detachSocket(socket)
+      socket.destroySoon()
+      response.emit('close')
+    })
+    if (request.rawHeaders.length > 2 * this.#bounds.headers) this.#respond(response, HEADERS_TOO_LARGE)
+    else this.#options.serveUpgrade(request, response, socket)
+  }
+
   #respond(response: ServerResponse, { status, headers, body }: GatewayAnswer): void {
     const length = String(Buffer.byteLength(body))
     response.writeHead(status, [...headers, 'Content-Length', length, 'Connection', 'close'])
@@ -197,6 +222,21 @@ export class GatewayServer {
     this.#options.metrics().rejected(reason)
     socket.end(rawAnswer(answer), () => socket.destroy())
   }
+}
+
+/**
+ * Whether a connection may become a WebSocket. Every other upgrade is left out, as servers may: h2c would carry
+ * requests past all checks, and a body before the change of protocol has two readings.
+ */
+function isWebSocket({ method, httpVersion, headers }: IncomingMessage): boolean {
+  return (
+    method === 'GET' &&
+    httpVersion === '1.1' &&
+    headers.upgrade?.toLowerCase() === 'websocket' &&
+    headers['sec-websocket-key'] !== undefined &&
+    headers['transfer-encoding'] === undefined &&
+    (headers['content-length'] ?? '0') === '0'
+  )
 }
 
 function answerTo(code: string | undefined): readonly [Rejection, GatewayAnswer] {

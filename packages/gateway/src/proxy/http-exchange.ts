@@ -1,3 +1,5 @@
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { backoffDelayMs } from '@sluice/runtime'
 import type { Dispatcher } from 'undici'
 import type { Attempt, AttemptOutcome } from '../upstreams/upstream.ts'
@@ -24,7 +26,9 @@ const EXCHANGE: unique symbol = Symbol('sluice.exchange')
 
 type OwnedResponse = ClientResponse & { [EXCHANGE]: HttpExchange }
 
-/** Responses that are tried again and are not longer are read to their end, so that the connection can be used again. */
+/**
+ * Responses that are tried again and are not longer are read to their end, so that the connection can be used again.
+ */
 const MOST_DISCARDED = 16_384
 
 /** Rest of a request body that is read and thrown away after an early answer, so that the connection can go on. */
@@ -98,6 +102,30 @@ export class HttpExchange extends Exchange implements Dispatcher.DispatchHandler
     this.bytesOut = body.length
     writeHead(this.#response, status, headers)
     this.#response.end(body)
+  }
+
+  /** Told that the gateway stops: ends what would not end by itself. */
+  leave(): void {
+    // A response ends.
+  }
+
+  /** Protocol that the connection is to change to. */
+  protected get upgrade(): string | null {
+    return null
+  }
+
+  /** Takes the connection away from the response, which is not needed any more. */
+  protected releaseResponse(socket: Socket): void {
+    const response = this.#response as ServerResponse
+    this.#headersMs = this.parts.monotonicMs() - this.#sentMs
+    response.off('close', onResponseClose)
+    response.detachSocket(socket)
+  }
+
+  /** Called when a connection that changed its protocol has ended. */
+  protected upgradeOver(status: number): void {
+    this.#finishAttempt({ kind: 'response', status, headersMs: this.#headersMs })
+    this.over()
   }
 
   /** Called when the answer was sent, or the connection closed before. */
@@ -247,6 +275,7 @@ export class HttpExchange extends Exchange implements Dispatcher.DispatchHandler
     const { upstream, route } = this.activeRoute!
     const attempt = upstream.choose(this, this.#tried)
     if ('reason' in attempt) {
+      this.isUnsent = this.attempts === 0
       this.answer(unavailableAnswer(attempt.reason, attempt.retryAfterSeconds))
       return
     }
@@ -266,6 +295,7 @@ export class HttpExchange extends Exchange implements Dispatcher.DispatchHandler
       body: this.#hasBody ? this.#newBody(route.maxBodyBytes) : null,
       headersTimeout: route.timeouts.headersMs,
       bodyTimeout: route.timeouts.idleMs,
+      upgrade: this.upgrade,
     }
     try {
       attempt.dispatcher.dispatch(options, this)

@@ -15,6 +15,7 @@ export const GATEWAY_PROBLEMS = {
   'invalid-target': { status: 400, title: 'The request target or the Host header cannot be used' },
   unauthorized: { status: 401, title: 'A valid credential is needed' },
   'not-found': { status: 404, title: 'No route takes this request' },
+  'method-not-allowed': { status: 405, title: 'The method is not allowed' },
   timeout: { status: 408, title: 'The request did not arrive in time' },
   'too-large': { status: 413, title: 'The body is too large' },
   'expectation-failed': { status: 417, title: 'The Expect header asks for something unknown' },

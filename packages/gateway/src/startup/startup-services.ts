@@ -41,8 +41,8 @@ export class StartupServices {
   readonly #end = new AbortController()
 
   /**
-   * @throws RuntimeError `SLUICE_RUNTIME_GRAPH_CYCLE` with the path of a cycle, or another error of the graph for a name
-   * that is not there
+   * @throws RuntimeError `SLUICE_RUNTIME_GRAPH_CYCLE` with the path of a cycle, or another error of the graph for a
+   * name that is not there
    */
   constructor(services: Readonly<Record<string, StartupServiceConfig>>, parts: StartupServicesParts) {
     this.#parts = parts
@@ -124,8 +124,8 @@ function pause(timers: Timers, delayMs: number, signal: AbortSignal): Promise<vo
 }
 
 /**
- * Asks over the network: a service with an HTTP URL is available if it answers with 2xx, one with `tcp://host:port` if it
- * accepts a connection. Addresses are checked as those of upstreams are.
+ * Asks over the network: a service with an HTTP URL is available if it answers with 2xx, one with `tcp://host:port` if
+ * it accepts a connection. Addresses are checked as those of upstreams are.
  */
 export function networkProbe(resolve: Resolve = resolveBySystem): ServiceProbe {
   const guard = new AddressGuard()

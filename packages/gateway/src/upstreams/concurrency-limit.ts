@@ -63,8 +63,8 @@ const PROBE_SHARE = 0.25
  *   limit'   = clamp(limit x gradient + sqrt(limit), min, max)
  * ```
  *
- * `current` is the median latency of a window, `base` that of a probe: about every 30 seconds the limit is a quarter for
- * one window, so that no queue is left at the instance. Only requests that began after the last change of the limit
+ * `current` is the median latency of a window, `base` that of a probe: about every 30 seconds the limit is a quarter
+ * for one window, so that no queue is left at the instance. Only requests that began after the last change of the limit
  * count, so a window never sees the queue of an earlier limit. The limit grows only if half of it was used.
  *
  * With capacity for C requests at a time, the limit settles between C and 1.5 C + sqrt(limit). The decision record

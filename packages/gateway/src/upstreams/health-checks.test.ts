@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { systemTurnEnd } from '@sluice/runtime'
 import { FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { HealthChecker } from './health-checker.ts'
@@ -105,7 +106,7 @@ describe('the health of an upstream', () => {
       const seen = lines.length
       while (lines.length === seen) {
         await timers.advance(100)
-        await new Promise((resolve) => setImmediate(resolve))
+        await new Promise<void>((resolve) => systemTurnEnd(resolve))
       }
     }
     isWell = true

@@ -25,8 +25,8 @@ interface LookedUpAddress {
 }
 
 /**
- * The name by which undici compares requests of one connection. Without one it takes the `Host` of the request: it would
- * verify the certificate of the upstream by what a client sent, and close a connection whenever that changes.
+ * The name by which undici compares requests of one connection. Without one it takes the `Host` of the request: it
+ * would verify the certificate of the upstream by what a client sent, and close a connection whenever that changes.
  */
 const ONE_NAME = 'upstream'
 

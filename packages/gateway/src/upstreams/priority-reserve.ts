@@ -10,9 +10,9 @@ const KEPT_OF = 10
 /**
  * Keeps room for more important requests as a concurrency limit is approached.
  *
- * A request may use `limit - k x ceil(limit / 10)` slots, where k is the number of more important classes with a request
- * in the last 10 seconds, but always one. So without important requests nothing is kept free, and with them, requests
- * of lower classes are turned away first.
+ * A request may use `limit - k x ceil(limit / 10)` slots, where k is the number of more important classes with a
+ * request in the last 10 seconds, but always one. So without important requests nothing is kept free, and with them,
+ * requests of lower classes are turned away first.
  *
  * Invariant: with a limit of 2 or more, no request of a lower class takes the last slot within 10 seconds of a request
  * of class 0.

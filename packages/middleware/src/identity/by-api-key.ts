@@ -113,7 +113,9 @@ function wordOf(text: string): string | undefined {
   return KEY.test(word) ? word : undefined
 }
 
-/** The one value of a header. A header sent twice with different values is ambiguous: other parties may choose either. */
+/**
+ * The one value of a header. A header sent twice with different values is ambiguous: other parties may choose either.
+ */
 export function singleLine(lines: HeaderLines): string | undefined {
   if (lines === undefined || typeof lines === 'string') return lines
   return lines.every((line) => line === lines[0]) ? lines[0] : undefined

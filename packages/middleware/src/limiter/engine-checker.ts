@@ -149,7 +149,7 @@ class ReservedCharge implements Charge {
   }
 }
 
-/** A disconnected client says nothing about the server. */
+/** Without a response, nothing is known about the server. */
 function tell(engine: PolicyEngine, request: PolicyRequest, status: number): void {
-  if (status !== 0) engine.report(request, status >= FIRST_SERVER_ERROR)
+  if (status > 0) engine.report(request, status >= FIRST_SERVER_ERROR)
 }

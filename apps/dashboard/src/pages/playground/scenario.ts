@@ -1,4 +1,4 @@
-import type { Rule } from '@sluice/core'
+import type { Duration, Rule } from '@sluice/core'
 import { durationMs } from '@sluice/core/internal'
 
 /** The algorithms, in the order in which the playground offers them. */
@@ -79,8 +79,8 @@ export function windowMsOf({ window }: Pick<Scenario, 'window'>): number {
 /** The rule of an algorithm that stands for the numbers of a scenario. */
 export function ruleOf(algorithm: AlgorithmName, scenario: Scenario): Rule {
   const { limit, burst, holdMs } = scenario
-  const window = windowMsOf(scenario)
-  const perSecond = Math.max(1e-9, (limit * 1000) / window)
+  const window = scenario.window as Duration
+  const perSecond = (limit * 1000) / windowMsOf(scenario)
   switch (algorithm) {
     case 'token-bucket':
       return { algorithm, capacity: burst, refillPerSecond: perSecond }
@@ -95,7 +95,7 @@ export function ruleOf(algorithm: AlgorithmName, scenario: Scenario): Rule {
     case 'concurrency':
       return { algorithm, limit, lease: holdMs + 1000 }
     default:
-      return { algorithm, limit, window }
+      return { algorithm, limit, window } as Rule
   }
 }
 

@@ -124,9 +124,9 @@ describe('drawn traffic', () => {
 
 describe('worstWindow', () => {
   it('counts within a half-open span', () => {
-    expect(worstWindow([0, 10], 10)).toBe(1)
-    expect(worstWindow([0, 9], 10)).toBe(2)
-    expect(worstWindow([0, 1, 2, 50, 51, 60], 10)).toBe(3)
-    expect(worstWindow([], 10)).toBe(0)
+    expect(worstWindow([0, 10], 10)).toEqual({ count: 1, start: 0 })
+    expect(worstWindow([0, 9], 10)).toEqual({ count: 2, start: 0 })
+    expect(worstWindow([0, 1, 50, 51, 59, 60], 10)).toEqual({ count: 3, start: 50 })
+    expect(worstWindow([], 10)).toEqual({ count: 0, start: 0 })
   })
 })

@@ -30,6 +30,8 @@ export interface Lane {
   readonly deniedCount: number
   /** The most calls that went on within the length of one window, wherever it begins. */
   readonly worstWindow: number
+  /** Where that window begins, in columns. */
+  readonly worstColumn: number
   /** The longest time that a call had to wait for its turn. */
   readonly longestDelayMs: number
 }
@@ -123,6 +125,7 @@ function runLane(algorithm: AlgorithmName, scenario: Scenario, { arrivals, lengt
     decide.release(end)
     remaining[column] = limiter.peek(KEY).remaining
   }
+  const worst = worstWindow(passedAt, windowMicros)
   return {
     algorithm,
     rule,
@@ -131,7 +134,8 @@ function runLane(algorithm: AlgorithmName, scenario: Scenario, { arrivals, lengt
     remaining,
     admittedCount: passedAt.length,
     deniedCount: arrivals.length - passedAt.length,
-    worstWindow: worstWindow(passedAt, windowMicros),
+    worstWindow: worst.count,
+    worstColumn: (worst.start * RESULT_COLUMNS) / lengthMicros,
     longestDelayMs,
   }
 }
@@ -172,13 +176,17 @@ function slotDecider(limiter: Limiter<'sync'>, holdMicros: number): Decider {
   }
 }
 
-/** The most instants within any half-open span of this length. Instants are in order. */
-export function worstWindow(instants: readonly number[], length: number): number {
-  let worst = 0
+/** The most instants within any half-open span of this length, and where it begins. Instants are in order. */
+export function worstWindow(
+  instants: readonly number[],
+  length: number,
+): { readonly count: number; readonly start: number } {
+  let worst = { count: 0, start: 0 }
   let first = 0
   for (let last = 0; last < instants.length; last++) {
     while (instants[last]! - instants[first]! >= length) first++
-    worst = Math.max(worst, last - first + 1)
+    const count = last - first + 1
+    if (count > worst.count) worst = { count, start: instants[first]! }
   }
   return worst
 }

@@ -101,8 +101,8 @@ export class ProtobufReader {
   }
 
   /**
-   * Enters a message within: its fields come next, until it has no more. Returns what {@link leave} needs afterwards. No
-   * callback, because one would be allocated for each message.
+   * Enters a message within: its fields come next, until it has no more. Returns what {@link leave} needs afterwards.
+   * No callback, because one would be allocated for each message.
    */
   enter(): number {
     const outerEnd = this.#end

@@ -86,14 +86,19 @@ describe('routes', () => {
     expect([head.status, await head.text()]).toEqual([200, ''])
   })
 
-  it.each(['/', '/livez/', '//livez', '/LIVEZ', '/%6civez', '/internal/ratelimit/check/', '/constructor', '/?/livez'])(
-    'has nothing at %s',
-    async (path) => {
-      const { origin } = await freshService()
-      const problem = await expectProblem(await fetch(origin + path), 404, 'SLUICE_HTTP_NOT_FOUND')
-      expect(problem.detail).toContain(CHECK_PATH)
-    },
-  )
+  it.each([
+    '/livez/',
+    '//livez',
+    '/LIVEZ',
+    '/%6civez',
+    '/internal/ratelimit/check/',
+    '/constructor',
+    '/nothing?/livez',
+  ])('has nothing at %s', async (path) => {
+    const { origin } = await freshService()
+    const problem = await expectProblem(await fetch(origin + path), 404, 'SLUICE_HTTP_NOT_FOUND')
+    expect(problem.detail).toContain(CHECK_PATH)
+  })
 
   it.each([
     ['GET', CHECK_PATH, 'POST'],

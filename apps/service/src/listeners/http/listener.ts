@@ -14,6 +14,9 @@ import type { ConnectionLimit } from '../connection-limit.ts'
 import type { ListenerName, ListenerPorts } from '../listener.ts'
 import { listenAttempt, listenerAccess } from '../listener.ts'
 import { ListenerTls } from '../tls-files.ts'
+import type { DashboardFiles } from './dashboard-files.ts'
+import { dashboardFolder, readDashboardFiles } from './dashboard-files.ts'
+import { dashboardPages } from './dashboard-pages.ts'
 import type { Endpoint } from './endpoints.ts'
 import { operationRoutes, treatments } from './endpoints.ts'
 import type { HttpTimeouts } from './http-server.ts'
@@ -53,6 +56,12 @@ const TIMEOUTS: HttpTimeouts = { headersMs: 10_000, requestMs: 15_000, idleMs: 6
 /** Longest wait of a stop for requests in flight; shorter than the time orchestrators give before they kill. */
 const GRACE_MS = 10_000
 
+/** The built dashboard; undefined when it was not built. */
+function builtFiles(): DashboardFiles | undefined {
+  const folder = dashboardFolder()
+  return folder === undefined ? undefined : readDashboardFiles(folder)
+}
+
 /** Tags of the operations that stay on the public listener if the admin API has one of its own. */
 const PUBLIC_TAGS: ReadonlySet<string> = new Set(['checks', 'proxies'])
 
@@ -60,8 +69,8 @@ const PUBLIC_TAGS: ReadonlySet<string> = new Set(['checks', 'proxies'])
 const ON_BOTH: ReadonlySet<string> = new Set<OperationId>(['ids', 'livez', 'readyz', 'openapi'])
 
 /**
- * Makes the listener; with a port for the admin API, two: the public one without admin operations and metrics, and one
- * with all. Nothing comes in before they are started.
+ * Makes the listener; with a port for the admin API, two: the public one without admin operations, metrics and
+ * dashboard, and one with all. Nothing comes in before they are started.
  */
 export function httpListeners(parts: HttpListenerParts): readonly HttpServer[] {
   const { context, authenticator, observer, readiness } = parts
@@ -103,8 +112,11 @@ function serverOf(name: HttpListenerName, parts: HttpListenerParts, route: Route
   const { context, observer } = parts
   const { settings, log, sleep } = context
   const attempt = listenAttempt(name, settings, parts.ports[name] ?? 0)
+  // The dashboard calls the admin API of the listener that it comes from.
+  const servesDashboard = settings.dashboard && (settings.admin === undefined || name === 'admin')
   const requests = new RequestServer({
     route,
+    findPage: servesDashboard ? dashboardPages(builtFiles(), observer.recordOf('GET /')) : undefined,
     allowsHost: allowedHosts({ host: attempt.host, allowedHosts: settings.allowedHosts }),
     sleep,
     reportError: (error, details) => log.error('a request failed', { ...details, error: errorFields(error) }),

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { RequestBatcher } from './request-batcher.ts'
 import type { Exchange } from './request-server.ts'
-import { RequestBatcher } from './request-server.ts'
 
 interface Scene {
-  readonly batcher: RequestBatcher<string>
+  readonly batcher: RequestBatcher<Exchange, string>
   /** Everything that happened, in order. */
   readonly events: string[]
   /** Ends the event loop iteration, for which one callback waits. */
@@ -15,7 +15,7 @@ function scene(): Scene {
   const events: string[] = []
   const callbacks: (() => void)[] = []
   const nameOf = (exchange: Exchange): string => exchange.params['name']!
-  const batcher = new RequestBatcher<string>({
+  const batcher = new RequestBatcher<Exchange, string>({
     atTurnEnd: (run) => void callbacks.push(run),
     decide: (exchange) => {
       events.push(`decide ${nameOf(exchange)}`)

@@ -3,10 +3,19 @@ import type { Socket } from 'node:net'
 import type { Precondition } from '@sluice/contract'
 import { PROBLEMS } from '@sluice/contract'
 import type { InFlight, Sleep } from '@sluice/runtime'
-import type { Answer, AnyHandler, AnyRequest, Principal, StreamAnswer } from '../../operations/handler.ts'
+import type {
+  Answer,
+  AnyHandler,
+  AnyRequest,
+  FileAnswer,
+  Principal,
+  Reply,
+  StreamAnswer,
+} from '../../operations/handler.ts'
 import { NO_SNIFF } from '../../operations/handler.ts'
 import { invalidRequestAnswer, problemAnswer } from '../../operations/problems.ts'
 import type { BodyReading, Endpoint, Parameters, UndecodedRequest } from './endpoints.ts'
+import { RequestBatcher } from './request-batcher.ts'
 import type { RequestHead } from './request-body.ts'
 import { discardBody, parseJsonBody, readHead, rejectType, tooLarge } from './request-body.ts'
 import type { RejectedRequest } from './request-observer.ts'
@@ -24,6 +33,8 @@ export interface FailureDetails {
 /** Options of {@link RequestServer}. */
 export interface RequestServerOptions {
   readonly route: Router<Endpoint>
+  /** Finds what is no operation, such as a page. Default: nothing. */
+  readonly findPage?: ((request: IncomingMessage) => Found<Endpoint> | undefined) | undefined
   /** Which Host headers are answered. Default: all. */
   readonly allowsHost?: AllowsHost | undefined
   readonly sleep: Sleep
@@ -72,7 +83,7 @@ export class RequestServer {
   readonly #options: RequestServerOptions
   readonly #inFlight = new InFlightRequests()
   readonly #streams = new Set<{ readonly end: () => void }>()
-  readonly #batcher: RequestBatcher<Handled> | undefined
+  readonly #batcher: RequestBatcher<Exchange, Handled> | undefined
   #isLeaving = false
 
   constructor(options: RequestServerOptions) {
@@ -105,7 +116,8 @@ export class RequestServer {
     const { route, allowsHost } = this.#options
     if (hasSeveralHosts) return SEVERAL_HOSTS
     if (host === undefined && request.httpVersion === '1.1') return NO_HOST
-    const found = route(request.url ?? '', request.method ?? '')
+    const routed = route(request.url ?? '', request.method ?? '')
+    const found = 'status' in routed ? (this.#options.findPage?.(request) ?? routed) : routed
     if (allowsHost === undefined || host === undefined || 'status' in found) return found
     return found.target.takesAnyHost === true || allowsHost(host) ? found : UNKNOWN_HOST
   }
@@ -253,7 +265,7 @@ export class RequestServer {
     this.#answer(exchange, problemAnswer('SLUICE_HTTP_INTERNAL', { detail, headers }))
   }
 
-  #send(exchange: Exchange, answer: Answer | StreamAnswer): void {
+  #send(exchange: Exchange, answer: Reply): void {
     const { request, response, endpoint } = exchange
     if (endpoint.hasRequestId) response.setHeader('X-Request-Id', this.#requestId(request))
     if (!('stream' in answer)) this.#answer(exchange, answer)
@@ -274,7 +286,7 @@ export class RequestServer {
     stream.end = sendStream(response, answer, { sleep: this.#options.sleep, done })
   }
 
-  #answer(exchange: Exchange, answer: Answer): void {
+  #answer(exchange: Exchange, answer: Answer | FileAnswer): void {
     this.#write(exchange.response, answer)
     this.#leaveInFlight(exchange)
   }
@@ -302,7 +314,7 @@ export class RequestServer {
     observeRejection?.({ operation: endpoint?.name, status, remoteAddress: socket.remoteAddress ?? '' })
   }
 
-  #write(response: ServerResponse, answer: Answer): void {
+  #write(response: ServerResponse, answer: Answer | FileAnswer): void {
     if (this.#isLeaving) response.shouldKeepAlive = false
     writeAnswer(response, answer)
   }
@@ -321,9 +333,9 @@ function isAnswer(admitted: Principal | Answer): admitted is Answer {
 }
 
 /** Sends an answer that is whole. */
-export function writeAnswer(response: ServerResponse, { status, headers, body }: Answer): void {
-  response.writeHead(status, { ...headers, ...NO_SNIFF })
-  response.end(body)
+export function writeAnswer(response: ServerResponse, answer: Answer | FileAnswer): void {
+  response.writeHead(answer.status, { ...answer.headers, ...NO_SNIFF })
+  response.end('body' in answer ? answer.body : answer.bytes)
 }
 
 const NO_PARAMETERS: Parameters = Object.freeze({})
@@ -426,66 +438,5 @@ class InFlightRequests {
   /** Notes that a request was answered. One that has left already does not leave again. */
   leave(exchange: Exchange, inFlightLimit: InFlight): void {
     if (this.#begun.get(exchange.request.socket)?.delete(exchange) === true) inFlightLimit.leave()
-  }
-}
-
-/** What a {@link RequestBatcher} works with. */
-export interface RequestBatcherParts<Decided> {
-  /** Runs a callback at the end of this event loop iteration. */
-  readonly atTurnEnd: (run: () => void) => void
-  /** Finds the answer. Does not throw. */
-  readonly decide: (exchange: Exchange) => Decided
-  /** Sends it. */
-  readonly send: (exchange: Exchange, decided: Decided) => void
-}
-
-/**
- * Batching starts after an iteration with this many requests, and stops after one with fewer than the second number.
- */
-const BATCH_FROM = 4
-const BATCH_UNTIL = 2
-
-/** Maximum batch size: the data of more requests does not fit the processor caches. */
-const MAX_BATCH_SIZE = 64
-
-/**
- * Answers a request at once while few arrive. When many arrive per event loop iteration, it collects them, decides all,
- * and then sends the answers. One by one, each decision runs between two system calls that evict its data from the
- * processor caches, and takes three times as long; clients that are answered at once also send again at once, which
- * makes iterations shorter and more frequent. A request waits at most for the rest of its iteration.
- */
-export class RequestBatcher<Decided> {
-  readonly #parts: RequestBatcherParts<Decided>
-  /** Requests of this iteration, and those of them that wait. */
-  #count = 0
-  #waiting: Exchange[] = []
-  #isBatching = false
-
-  constructor(parts: RequestBatcherParts<Decided>) {
-    this.#parts = parts
-  }
-
-  /** Answers a request now or at the end of this iteration. One whose client has gone by then is not decided. */
-  add(exchange: Exchange): void {
-    if (this.#count++ === 0) this.#parts.atTurnEnd(() => this.#endTurn())
-    if (!this.#isBatching) {
-      this.#parts.send(exchange, this.#parts.decide(exchange))
-      return
-    }
-    if (this.#waiting.push(exchange) === MAX_BATCH_SIZE) this.#answer()
-  }
-
-  #endTurn(): void {
-    this.#isBatching = this.#count >= (this.#isBatching ? BATCH_UNTIL : BATCH_FROM)
-    this.#count = 0
-    this.#answer()
-  }
-
-  #answer(): void {
-    const { decide, send } = this.#parts
-    const waiting = this.#waiting
-    this.#waiting = []
-    const decided = waiting.map((exchange) => (exchange.response.destroyed ? undefined : decide(exchange)))
-    for (const [index, answer] of decided.entries()) if (answer !== undefined) send(waiting[index]!, answer)
   }
 }

@@ -9,6 +9,7 @@ import { blockHandlers, incidentHandlers } from './blocks.ts'
 import type { AdminContext, AdminOptions } from './config-access.ts'
 import { ConfigAccess } from './config-access.ts'
 import { memberHandlers, overrideHandlers } from './entries.ts'
+import type { GatewayOperation } from './gateway.ts'
 import type { ObservabilityOperation } from './metrics.ts'
 import { namedPartHandlers, rateLimitHandlers } from './rules.ts'
 import type { SessionOperation } from './sessions.ts'
@@ -21,6 +22,7 @@ type OtherOperation =
   | 'forwardAuth'
   | AlertOperation
   | ObservabilityOperation
+  | GatewayOperation
   | SessionOperation
   | ListenerOperation
 

@@ -249,10 +249,10 @@ function inOrderOf(operations: readonly Operation[]): readonly Operation[] {
   return [...operations].sort((one, other) => placeOf(one) - placeOf(other))
 }
 
-/** Alerts, sessions and traffic are others' work. */
+/** Alerts, sessions, traffic and the gateway are others' work. */
 function isOwn({ role, path, tag }: Operation): boolean {
   if (role === 'none' || tag === 'alerts' || tag === 'sessions') return false
-  return !['/admin/live', '/admin/history', '/admin/top'].includes(path)
+  return !['/admin/live', '/admin/history', '/admin/top', '/admin/gateway'].includes(path)
 }
 
 /** The id of the key that a token is of. */

@@ -94,7 +94,8 @@ function allowance(rule: PolicyRule): string {
 
 function burstBucket(burst: RuleNumbers['burst']): string {
   if (typeof burst !== 'object') return 'more'
-  return `up to ${numeral(burst.capacity)} more, which come back ${rate(burst.refillPerSecond).replace(/ times?\b/, '')}`
+  const pace = rate(burst.refillPerSecond).replace(/ times?\b/, '')
+  return `up to ${numeral(burst.capacity)} more, which come back ${pace}`
 }
 
 /** Up to twice the capacity with what rolls over. */

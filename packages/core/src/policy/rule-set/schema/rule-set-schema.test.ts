@@ -52,6 +52,7 @@ const rule: Properties<PolicyRule> = {
   dimension: true,
   methods: true,
   always: true,
+  announce: true,
   cost: true,
   shadow: true,
   percent: true,

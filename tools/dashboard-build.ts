@@ -1,0 +1,56 @@
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { runBinary } from './binaries.ts'
+import { ToolError } from './tool-error.ts'
+import { repositoryRoot } from './workspace.ts'
+
+/** What the built dashboard is made of. */
+const SOURCES = [
+  'apps/dashboard/src',
+  'apps/dashboard/public',
+  'apps/dashboard/index.html',
+  'apps/dashboard/vite.config.ts',
+  'packages/contract/src',
+  'packages/core/src',
+]
+
+const BUILT = 'apps/dashboard/dist/index.html'
+
+/**
+ * Builds the dashboard unless it was built after the last change of its sources. The first time takes a few seconds.
+ */
+export async function ensureDashboard(root: string = repositoryRoot): Promise<void> {
+  if (isBuilt(root)) return
+  console.error('sluice: building the dashboard')
+  const code = await runBinary('vite', ['build', 'apps/dashboard', ...VITE_OPTIONS])
+  if (code === 0) return
+  throw new ToolError(
+    'DASHBOARD_NOT_BUILT',
+    `vite ended with code ${code}; its output is above. Correct what it names, or start with --no-dashboard.`,
+  )
+}
+
+const VITE_OPTIONS = [
+  '--config',
+  'apps/dashboard/vite.config.ts',
+  '--configLoader',
+  'native',
+  '--logLevel',
+  'error',
+] as const
+
+/** Whether the dashboard was built after the last change of its sources. */
+export function isBuilt(root: string): boolean {
+  const built = join(root, BUILT)
+  if (!existsSync(built)) return false
+  const { mtimeMs } = statSync(built)
+  return SOURCES.every((source) => newestMs(join(root, source)) <= mtimeMs)
+}
+
+/** When a file, or the newest file of a folder, was changed; 0 when there is none. */
+function newestMs(path: string): number {
+  if (!existsSync(path)) return 0
+  if (!statSync(path).isDirectory()) return statSync(path).mtimeMs
+  const files = readdirSync(path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  return files.reduce((newest, { parentPath, name }) => Math.max(newest, statSync(join(parentPath, name)).mtimeMs), 0)
+}

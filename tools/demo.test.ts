@@ -1,0 +1,80 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { SessionState } from '@sluice/contract'
+import { freePort } from '@sluice/testing/servers'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ExampleProcess } from './examples-process.ts'
+import { repositoryRoot } from './workspace.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-demo-test-'))
+let demo: ExampleProcess
+let link: string
+let origin: string
+
+beforeAll(async () => {
+  const port = await freePort()
+  demo = new ExampleProcess({
+    command: process.execPath,
+    args: ['--conditions=source', join(repositoryRoot, 'tools/demo.ts'), '--port', String(port)],
+    cwd: repositoryRoot,
+    env: { TMPDIR: folder },
+  })
+  link = await demo.printed(/(http:\/\/localhost:\d+\/[\w-]{22})/)
+  origin = `http://localhost:${port}`
+})
+
+afterAll(async () => {
+  await demo?.stop('SIGTERM')
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function follow(url: string, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(url, { redirect: 'manual', headers })
+}
+
+describe('npm run demo', () => {
+  it('signs in the first who opens its link, and nobody else', async () => {
+    const foreign = await follow(link, { 'sec-fetch-site': 'cross-site' })
+    expect(foreign.headers.getSetCookie()).toEqual([])
+    const first = await follow(link)
+    expect([first.status, first.headers.get('location')]).toEqual([303, `${origin}/`])
+    const [cookie = ''] = first.headers.getSetCookie()
+    expect(cookie).toMatch(/; HttpOnly.*SameSite=Strict|SameSite=Strict.*HttpOnly/)
+    const state = await fetch(`${origin}/auth/session`, { headers: { cookie: cookie.split(';', 1)[0]! } })
+    expect(((await state.json()) as SessionState).session?.role).toBe('admin')
+    const second = await follow(link)
+    expect([second.status, second.headers.getSetCookie()]).toEqual([303, []])
+  })
+
+  it('sends checks through the API, some of them denied, and measures a candidate', async () => {
+    const figures = async (): Promise<readonly [allowed: boolean, denied: boolean, shadow: boolean]> => {
+      const metrics = await (await fetch(`${origin}/metrics`)).text()
+      const has = (pattern: RegExp): boolean => pattern.test(metrics)
+      return [
+        has(/^ratelimit_checks_total\{[^}]*result="allowed"[^}]*\} [1-9]/m),
+        has(/^ratelimit_denials_total\{[^}]*\} [1-9]/m),
+        has(/^ratelimit_shadow\w*\{[^}]*\} [1-9]/m),
+      ]
+    }
+    await expect.poll(figures, { timeout: 20_000 }).toEqual([true, true, true])
+  })
+
+  it('serves the dashboard', async () => {
+    const page = await fetch(origin, { headers: { accept: 'text/html' } })
+    expect(await page.text()).toContain('<div id="app">')
+  })
+
+  it('leaves nothing behind', async () => {
+    await demo.stop('SIGTERM')
+    await expect
+      .poll(() =>
+        fetch(origin).then(
+          () => true,
+          () => false,
+        ),
+      )
+      .toBe(false)
+    expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([])
+  })
+})
