@@ -137,6 +137,7 @@ export function createNode(parts: NodeParts): ServiceNode {
       settings: settings.resp,
       port: parts.ports.resp ?? 0,
       metrics,
+      observer: instrument,
       monotonicMs,
     })
   const grpc =

@@ -25,12 +25,14 @@ import { EngineMetrics, watchEngine } from './metrics/engine-metrics.ts'
 import type { ThreadReadings } from './metrics/process-metrics.ts'
 import { watchThread } from './metrics/process-metrics.ts'
 import { StoreMetrics, watchStore } from './metrics/store-metrics.ts'
+import type { ThrottleCounts } from './throttle-tally.ts'
 import type { TopCallersSnapshot } from './top-callers.ts'
 import { TopCallers } from './top-callers.ts'
 
 /** Records what alerts are about. */
 export interface CheckSignals {
-  recordCheck(denied: boolean): void
+  /** `amount`: number of checks. Default: 1. */
+  recordCheck(denied: boolean, amount?: number): void
   /** `micros`: duration; 0 for a skipped call. */
   recordStoreCall(micros: number, failed: boolean): void
 }
@@ -156,6 +158,14 @@ export class Instrument implements CheckObserver {
       this.#events.unmatchedDescriptors()
     }
     this.#signals?.recordCheck(decision.code === 'over')
+  }
+
+  throttled(counts: ThrottleCounts): void {
+    const { allowed, limit, never, unavailable } = counts
+    const denied = limit + never + unavailable
+    this.#checks.recordThrottled(counts)
+    if (allowed > 0) this.#signals?.recordCheck(false, allowed)
+    if (denied > 0) this.#signals?.recordCheck(true, denied)
   }
 
   failed(): void {
