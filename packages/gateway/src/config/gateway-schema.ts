@@ -162,8 +162,8 @@ const options = objectSchema<GatewayOptionsConfig>({
     },
     healthPaths: {
       description:
-        'Paths that the gateway answers itself, without limits: whether it runs, or, for names that end in ready or ' +
-        `readyz, whether it is ready. Default: ${DEFAULTS.healthPaths.join(' and ')}.`,
+        'Paths that the gateway answers itself, without limits: 200 while it can serve, else 503. A path that ends ' +
+        `in /livez says 200 while the gateway runs. Default: ${DEFAULTS.healthPaths.join(' and ')}.`,
       examples: [DEFAULTS.healthPaths],
       type: 'array',
       uniqueItems: true,

@@ -33,6 +33,9 @@ type OwnedResponse = ClientResponse & { [EXCHANGE]: HttpExchange }
  */
 const MOST_DISCARDED = 16_384
 
+/** Bodies that are not longer are sent together with their headers. */
+const MOST_AS_TEXT = 8192
+
 /** Rest of a request body that is read and thrown away after an early answer, so that the connection can go on. */
 const MOST_SKIPPED = 65_536
 
@@ -259,7 +262,9 @@ export class HttpExchange extends Exchange implements Dispatcher.DispatchHandler
     if (length === this.#leftBytes && !isHttp2(response)) {
       // The last chunk: sent together with the end.
       this.#leftBytes = 0
-      response.end(chunk)
+      // A short one as text: headers and body are then one string, written by one call without a vector.
+      if (length <= MOST_AS_TEXT) response.end(chunk.toString('latin1'), 'latin1')
+      else response.end(chunk)
       return
     }
     if (this.#leftBytes > 0) this.#leftBytes -= length

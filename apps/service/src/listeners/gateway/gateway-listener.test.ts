@@ -115,6 +115,17 @@ describe('the gateway of the service', () => {
     expect(upstreams.map(({ instances }) => instances.map(({ instance }) => instance))).toEqual([[two.url]])
   })
 
+  it('warns of routes and rules that have no effect on each other, once as long as they stay', async () => {
+    const { url } = await startUpstream('one')
+    const other = fileText(url).replace('"/orders/*", dimension', '"/order/*", dimension')
+    const { node, replace } = await startGateway(other)
+    const warned = (): readonly unknown[] =>
+      node.log.flatMap(({ level, code, subject }) => (level === 'warn' && subject ? [`${code} ${subject}`] : []))
+    expect(warned()).toEqual(['route-unlimited orders', 'rule-unrouted orders'])
+    await replace(`${other}  mail: { instances: [{ url: "${url}" }] }\n`)
+    await expect.poll(() => warned().slice(2), { timeout: 10_000 }).toEqual(['upstream-unused mail'])
+  })
+
   it('answers by a demo upstream while there are no routes', async () => {
     const node = await startService({ gateway: { port: 0, hasRoutes: false, isTls: false } })
     onTestFinished(() => node.stop())
