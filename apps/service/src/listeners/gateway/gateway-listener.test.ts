@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
@@ -124,6 +125,17 @@ describe('the gateway of the service', () => {
     expect(warned()).toEqual(['route-unlimited orders', 'rule-unrouted orders'])
     await replace(`${other}  mail: { instances: [{ url: "${url}" }] }\n`)
     await expect.poll(() => warned().slice(2), { timeout: 10_000 }).toEqual(['upstream-unused mail'])
+  })
+
+  it('takes other keys from the file while it runs', async () => {
+    const { url } = await startUpstream('one')
+    const text = fileText(url).replace('limit: 3', 'limit: 1000')
+    const { ask, replace } = await startGateway(text)
+    const status = async (key: string): Promise<number> => (await ask('/orders/1', { 'x-api-key': key })).status
+    expect([await status('demo'), await status('other')]).toEqual([200, 401])
+    await replace(text.replace(/sha256:[0-9a-f]{64}/, `sha256:${hash('sha256', 'other')}`))
+    await expect.poll(() => status('demo'), { timeout: 10_000 }).toBe(401)
+    expect(await status('other')).toBe(200)
   })
 
   it('answers by a demo upstream while there are no routes', async () => {
