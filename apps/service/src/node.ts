@@ -132,23 +132,14 @@ export function createNode(parts: NodeParts): ServiceNode {
   const resp =
     settings.resp &&
     new RespListener({
-      ...common,
-      ...handlers,
-      settings: settings.resp,
-      port: parts.ports.resp ?? 0,
-      metrics,
-      observer: instrument,
-      monotonicMs,
+      ...{ ...common, ...handlers, metrics, monotonicMs, observer: instrument },
+      ...{ settings: settings.resp, port: parts.ports.resp ?? 0 },
     })
   const grpc =
     settings.grpc &&
     new GrpcListener({
-      ...common,
-      readiness,
-      settings: settings.grpc,
-      port: parts.ports.grpc ?? 0,
-      metrics,
-      monotonicMs,
+      ...{ ...common, metrics, monotonicMs, readiness },
+      ...{ settings: settings.grpc, port: parts.ports.grpc ?? 0 },
     })
   const gateway = gatewayOf(parts, { ...common, newRequestId: () => nextId() ?? newName() })
   const listeners = new ListenerSet(
@@ -206,7 +197,7 @@ function gatewayOf(
     monotonicMs: system.monotonicMs,
     writeLine: system.writeLine,
     port: ports.gateway ?? 0,
-    folder: dirname(resolve(settings.rulesFile ?? '.')),
+    folder: dirname(resolve(settings.gateway.file ?? settings.rulesFile ?? '.')),
     countFailure: (address) => authenticator.countFailure(address),
   })
   context.threads.handle('gateway.status', () => gateway.status())

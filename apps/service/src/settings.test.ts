@@ -241,7 +241,8 @@ describe('listeners', () => {
     expect(fromFlags('--all-listeners').gateway).toEqual({ port: 8000, hasRoutes: false, isTls: false })
     expect(fromFlags('--all-listeners', '--port', '0').gateway?.port).toBe(0)
     expect(fromFlags('--all-listeners', '--gateway-port', 'off').gateway).toBeUndefined()
-    expect(fromFile(routes).gateway).toEqual({ port: 8000, hasRoutes: true, isTls: false })
+    expect(fromFile(routes).gateway).toEqual({ port: 8000, hasRoutes: true, isTls: false, file: 'sluice.yaml' })
+    expect(fromFile(`rules: []\n${routes}`).gateway).toEqual({ port: 8000, hasRoutes: true, isTls: false })
     expect(fromFile(`service: { port: 0, gatewayPort: 9000 }\n${routes}`).gateway?.port).toBe(9000)
     expect(fromFile(routes, { args: ['--gateway-port', 'off'] }).gateway).toBeUndefined()
     expect(fromFile('rules: []\nroutes: []').gateway).toBeUndefined()
@@ -291,6 +292,9 @@ describe('a configuration file', () => {
   it('has rules when there is anything in it but settings', () => {
     expect(fromFile('service: { port: 1 }').rulesFile).toBeUndefined()
     expect(fromFile('rules: []').rulesFile).toBe('sluice.yaml')
+    expect(fromFile('version: 1\nroutes: []\nupstreams: {}').rulesFile).toBeUndefined()
+    expect(fromFile('version: 1').rulesFile).toBe('sluice.yaml')
+    expect(fromFile('tiers: []\nroutes: []').rulesFile).toBe('sluice.yaml')
     expect(fromFile('service: { port: 1 }\nrules: []')).toMatchObject({ rulesFile: 'sluice.yaml', port: 1 })
   })
 

@@ -58,7 +58,9 @@ export function startupMessage({ settings, ports, rules, reasons }: StartupFacts
 function gatewayLine(settings: Settings, { gateway }: ListenerPorts): readonly string[] {
   if (settings.gateway === undefined || gateway === undefined) return []
   const { hasRoutes, isTls } = settings.gateway
-  const what = hasRoutes ? `routes of ${settings.rulesFile}` : 'demo upstream, until sluice.yaml has routes'
+  const what = hasRoutes
+    ? `routes of ${settings.gateway.file ?? settings.rulesFile}`
+    : 'demo upstream, until sluice.yaml has routes'
   return [`  gateway     ${isTls ? 'https' : 'http'}://${hostInUrl(settings.host)}:${gateway} (${what})`]
 }
 

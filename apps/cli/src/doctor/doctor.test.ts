@@ -131,9 +131,12 @@ describe('without a service', () => {
     const { outcome } = await examine([...line, '--config', file])
     const { findings } = outcome.json<{ findings: readonly Finding[] }>()
     expect(findings.map(({ found }) => found)).toContain(`${gatewayPort} on 127.0.0.1 is free`)
-    await writeFile(file, JSON.stringify({ rules: [], routes, upstreams: { api: upstreams.app } }))
-    const { finding } = await examine([...line, '--config', file])
-    expect(finding('rules')).toMatchObject({ status: 'failed', found: expect.stringContaining('/routes/0/upstream') })
+    // With rules and without, which are in the database then.
+    for (const rules of [{ rules: [] }, {}]) {
+      await writeFile(file, JSON.stringify({ ...rules, routes, upstreams: { api: upstreams.app } }))
+      const { finding } = await examine([...line, '--config', file])
+      expect(finding('rules')).toMatchObject({ status: 'failed', found: expect.stringContaining('/routes/0/upstream') })
+    }
   })
 
   it('takes them from the configuration file as well, after flags and variables', async () => {

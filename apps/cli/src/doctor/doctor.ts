@@ -99,7 +99,7 @@ function settingProblem(error: unknown): Finding {
 
 /** Checks the rules file; no finding if the rules come from a database. */
 async function rulesFindings(settings: Settings): Promise<readonly Finding[]> {
-  const { rulesFile } = settings
+  const rulesFile = settings.rulesFile ?? settings.gateway?.file
   if (rulesFile === undefined) return []
   const { rules, problems, warnings } = await checkRules(settings)
   const [first, ...others] = problems

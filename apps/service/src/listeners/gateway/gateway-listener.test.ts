@@ -138,6 +138,38 @@ describe('the gateway of the service', () => {
     expect(await status('other')).toBe(200)
   })
 
+  it('follows a file that has only routes, with the rules of the database', async () => {
+    const one = await startUpstream('one')
+    const two = await startUpstream('two')
+    const folder = await mkdtemp(join(tmpdir(), 'sluice-gateway-'))
+    const file = join(folder, 'sluice.yaml')
+    const text = (url: string): string => fileText(url).slice(RULES.length)
+    const replace = async (content: string): Promise<void> => {
+      await writeFile(`${file}.new`, content)
+      await rename(`${file}.new`, file)
+    }
+    await replace(text(one.url))
+    const node = await startRealService({ gateway: { port: 0, hasRoutes: true, isTls: false, file } })
+    onTestFinished(async () => {
+      await node.stop()
+      await rm(folder, { recursive: true })
+    })
+    const ask = (): Promise<Response> => fetch(`http://127.0.0.1:${node.gatewayPort}/orders/1`, { headers: KEY })
+    const answering = async (): Promise<unknown> => await (await ask()).json()
+    expect(await answering()).toMatchObject({ name: 'one' })
+    await replace(text(two.url))
+    await expect.poll(answering, { timeout: 10_000 }).toMatchObject({ name: 'two' })
+    await replace(text(two.url).replace('upstream: shop', 'upstream: shp'))
+    await expect
+      .poll(async () => (await readiness(node)).reasons.map(({ code }) => code), { timeout: 10_000 })
+      .toEqual(['gateway-config-refused'])
+    expect(await answering()).toMatchObject({ name: 'two' })
+    const rule = { dimension: 'user', algorithm: 'fixed-window', limit: 1, window: '1h' }
+    const body = { resource: '/orders/*', rules: [rule] }
+    expect((await node.admin('PUT', '/admin/ratelimits', { body })).status).toBe(200)
+    expect([(await ask()).status, (await ask()).status]).toEqual([200, 429])
+  })
+
   it('answers by a demo upstream while there are no routes', async () => {
     const node = await startService({ gateway: { port: 0, hasRoutes: false, isTls: false } })
     onTestFinished(() => node.stop())
