@@ -133,7 +133,7 @@ export function createNode(parts: NodeParts): ServiceNode {
     ports: parts.ports,
   })
   const { resp: respSettings, grpc: grpcSettings } = settings
-  const respParts = { ...common, ...handlers, observer: instrument, port: parts.ports.resp ?? 0 }
+  const respParts = { ...handlers, ...common, observer: instrument, port: parts.ports.resp ?? 0 }
   const resp = respSettings && new RespListener({ ...respParts, settings: respSettings })
   const grpcParts = { ...common, readiness, port: parts.ports.grpc ?? 0 }
   const grpc = grpcSettings && new GrpcListener({ ...grpcParts, settings: grpcSettings })
