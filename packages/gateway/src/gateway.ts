@@ -11,9 +11,10 @@ import { createRequestLimits } from './limits/request-limits.ts'
 import { AccessLog } from './observability/access-log.ts'
 import { GatewayMetrics, type RouteMetrics } from './observability/gateway-metrics.ts'
 import { ActiveConfig } from './proxy/active-config.ts'
+import type { ConnectionLimit } from './proxy/client-connections.ts'
 import type { Exchange, ExchangeParts } from './proxy/exchange.ts'
 import { ExchangeWatch } from './proxy/exchange-watch.ts'
-import { type ClientBounds, type ConnectionLimit, GatewayServer, type ListenOptions } from './proxy/gateway-server.ts'
+import { type ClientBounds, GatewayServer, type ListenOptions } from './proxy/gateway-server.ts'
 import { HttpExchange } from './proxy/http-exchange.ts'
 import { RequestHeaders } from './proxy/request-headers.ts'
 import { UpgradeExchange } from './proxy/upgrade-exchange.ts'
@@ -98,6 +99,8 @@ export class Gateway {
     }
     this.#server = new GatewayServer({
       listen,
+      isTls: parts.config.options.tls !== undefined,
+      proxyProtocolFrom: () => this.#active?.config.proxyProtocolFrom ?? [],
       bounds: parts.bounds ?? {},
       connectionLimit: parts.connectionLimit,
       metrics: () => this.#metrics,
@@ -110,7 +113,7 @@ export class Gateway {
         const io = { request, response, socket, expectsContinue: false }
         new UpgradeExchange(this.#exchangeParts, this.#active!, io).begin()
       },
-      reportError: (error) => logger.error('the listener of the gateway failed', { error: String(error) }),
+      logger,
     })
   }
 
@@ -203,6 +206,7 @@ export class Gateway {
       this.#findUpstreams(config, upstreams, added)
       const active = this.#activate(config, identifier, upstreams)
       const isSame = before?.identifier === identifier
+      await this.#useTls(before?.config, config)
       await Promise.all([isSame ? undefined : identifier.start(), ...added.map((upstream) => upstream.start())])
       this.#active = active
       if (before !== undefined) this.#retire(before, active)
@@ -225,6 +229,15 @@ export class Gateway {
       upstreams.set(name, upstream)
       added.push(upstream)
     }
+  }
+
+  async #useTls(before: CompiledConfig | undefined, { options }: CompiledConfig): Promise<void> {
+    const { tls } = options
+    if (before !== undefined && (tls === undefined) !== (before.options.tls === undefined)) {
+      throw new Error('gateway.tls was added or removed, which needs a restart. Nothing was changed.')
+    }
+    if (tls === undefined || isDeepStrictEqual(tls, before?.options.tls)) return
+    await this.#server.useCertificates(tls)
   }
 
   #activate(config: CompiledConfig, identifier: Identifier, upstreams: ReadonlyMap<string, Upstream>): ActiveConfig {
