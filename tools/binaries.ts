@@ -7,6 +7,7 @@ const BINARIES = {
   biome: '@biomejs/biome/bin/biome',
   knip: 'knip/bin/knip.js',
   tsc: 'typescript/bin/tsc',
+  vite: 'vite/bin/vite.js',
   vitest: 'vitest/vitest.mjs',
 } as const
 

@@ -14,7 +14,7 @@ export function findFolderCycles(files: readonly SourceFile[], root: string): st
   const edges = new Map<string, string[]>()
   for (const { path, text } of files) {
     const from = folderOf(path)
-    const targets = scanImports(text)
+    const targets = scanImports(text, path)
       .filter(({ specifier }) => specifier?.startsWith('.'))
       .map(({ specifier }) => posix.join(posix.dirname(path), specifier!))
       .filter((target) => paths.has(target) && folderOf(target) !== from)

@@ -38,7 +38,7 @@ export function checkImports(
     return [{ path: owner.folder, line: 1, specifier: '*', rule }]
   }
   return files.flatMap((file) =>
-    scanImports(file.text).flatMap((site) => {
+    scanImports(file.text, file.path).flatMap((site) => {
       const rule = brokenRule({ owner, row, file, site, workspace })
       return rule === undefined
         ? []

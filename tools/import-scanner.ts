@@ -18,12 +18,12 @@ interface ModuleName {
 
 /**
  * Finds every import, re-export and dynamic import of a TypeScript or JavaScript source, in order of appearance.
- * Imports in types (`import('x').T`) count too.
+ * Imports in types (`import('x').T`) count too. The ending of `path` says which language it is, such as `.tsx`.
  *
  * @throws Error with the first problem, when the source cannot be parsed
  */
-export function scanImports(source: string): ImportSite[] {
-  const { program, errors } = parseSync('source.ts', source)
+export function scanImports(source: string, path = 'source.ts'): ImportSite[] {
+  const { program, errors } = parseSync(path, source)
   if (errors.length > 0) throw new Error(`the source cannot be parsed: ${errors[0]!.codeframe ?? errors[0]!.message}`)
   const names: ModuleName[] = []
   const add = (node: { readonly source: ModuleName | null }): void => {

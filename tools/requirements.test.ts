@@ -124,6 +124,7 @@ describe('requirements', () => {
       'prometheus',
       'haproxy',
       'caddy',
+      'chromium',
       'systemd-analyze',
     ])
   })

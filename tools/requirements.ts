@@ -70,6 +70,12 @@ export const requirements: readonly Requirement[] = [
     find: () => findProgram('caddy'),
   },
   {
+    name: 'chromium',
+    debianPackage: 'chromium',
+    why: 'for the tests of the dashboard',
+    find: () => findProgram('chromium') ?? findProgram('chromium-browser') ?? findProgram('google-chrome'),
+  },
+  {
     name: 'systemd-analyze',
     debianPackage: 'systemd',
     why: 'for the unit in deploy/systemd',

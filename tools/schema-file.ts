@@ -9,11 +9,12 @@ export const schemaFile = 'packages/config-store/sluice.schema.json'
 
 interface ObjectSchema {
   readonly properties: Readonly<Record<string, object>>
+  readonly $defs: Readonly<Record<string, object>>
 }
 
 /**
- * The text of that file, made of the schemas that rule sets, and the settings of the service beside them, are checked
- * by.
+ * The text of that file, made of the schemas that rule sets, and the settings of the service and the parts of the
+ * gateway beside them, are checked by.
  */
 export async function renderSchemaFile(): Promise<string> {
   const RULES = 'packages/core/src/policy/rule-set/schema/rule-set-schema.ts'
@@ -22,7 +23,11 @@ export async function renderSchemaFile(): Promise<string> {
   // The core only knows that there are settings: those who read the file know which.
   const settings = await exported<object>(SETTINGS, 'SERVICE_PART_SCHEMA')
   const service = { ...file.properties['service'], ...settings }
-  return `${printJson({ ...file, properties: { ...file.properties, service } }, '', 0)}\n`
+  const GATEWAY = 'packages/gateway/src/config/gateway-schema.ts'
+  const gateway = await exported<ObjectSchema['properties']>(GATEWAY, 'GATEWAY_PARTS')
+  const definitions = await exported<ObjectSchema['$defs']>(GATEWAY, 'GATEWAY_DEFINITIONS')
+  const properties = { ...file.properties, service, ...gateway }
+  return `${printJson({ ...file, properties, $defs: { ...file.$defs, ...definitions } }, '', 0)}\n`
 }
 
 async function exported<T>(source: string, name: string): Promise<T> {

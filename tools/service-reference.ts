@@ -29,6 +29,7 @@ interface ShownSchema {
 /** The part of a started service that this file uses. */
 interface StartedService {
   readonly origin: string
+  readonly gatewayPort: number
   check(body: unknown): Promise<Response>
   admin(method: string, path: string, options: { readonly body: unknown }): Promise<Response>
   stop(): Promise<void>
@@ -67,6 +68,7 @@ const METRIC_GROUPS: readonly (readonly [heading: string, pattern: RegExp])[] = 
   ['Configuration', /^ratelimit_config/],
   ['Checks and rules', /^ratelimit_/],
   ['Alerts and webhooks', /^sluice_(?:alerts|webhook)/],
+  ['Gateway', /^sluice_gateway/],
   ['HTTP and process', /./],
 ]
 
@@ -119,7 +121,11 @@ export async function serviceMetrics(): Promise<readonly ShownMetric[]> {
     readonly startService: (settings: object) => Promise<StartedService>
   }
   const tls = undefined
-  const service = await startService({ resp: { port: 0, tls }, grpc: { port: 0, tls, deadlineMs: 15 } })
+  const service = await startService({
+    resp: { port: 0, tls },
+    grpc: { port: 0, tls, deadlineMs: 15 },
+    gateway: { port: 0, hasRoutes: false },
+  })
   try {
     const limit = { dimension: 'user', limit: 1, window: '1m' }
     const resources = [
@@ -136,6 +142,7 @@ export async function serviceMetrics(): Promise<readonly ShownMetric[]> {
     expectStatus(200, await service.check({ user: 'ada', resource: '/shadow' }))
     expectStatus(200, await service.check({ user: 'bob', resource: '/penalty' }))
     expectStatus(429, await service.check({ user: 'bob', resource: '/penalty' }))
+    expectStatus(200, await fetch(`http://127.0.0.1:${service.gatewayPort}/`))
     const page = await (await fetch(`${service.origin}/metrics`)).text()
     const metrics = metricsIn(page)
     // The service counts overflows of every metric that has labels.

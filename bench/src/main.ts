@@ -1,4 +1,5 @@
 import type { Bench, BenchReport, BenchResult } from './bench.ts'
+import { gateway } from './gateway.ts'
 import { grpc } from './grpc.ts'
 import { httpCheck } from './http-check.ts'
 import { latency } from './latency.ts'
@@ -30,6 +31,7 @@ const BENCHES: readonly Bench[] = [
   overload,
   resp,
   middleware,
+  gateway,
 ]
 
 const USAGE = `npm run bench -- <name> [--json]

@@ -3,6 +3,7 @@ import { alertCommands } from './commands/alerts.ts'
 import { auditCommands } from './commands/audit.ts'
 import { blockCommands } from './commands/blocks.ts'
 import { checkCommands } from './commands/check.ts'
+import { gatewayCommands } from './commands/gateway.ts'
 import { idCommands } from './commands/ids.ts'
 import { incidentCommands } from './commands/incident.ts'
 import { keyCommands } from './commands/keys.ts'
@@ -21,6 +22,7 @@ import { serveCommand } from './programs/serve.ts'
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly Command[] = [
   serveCommand,
+  ...gatewayCommands,
   ...checkCommands,
   ...usageCommands,
   rulesListCommand,

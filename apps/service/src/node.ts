@@ -1,3 +1,4 @@
+import { dirname, resolve } from 'node:path'
 import type { SharedMemoryHandle } from '@sluice/core'
 import type { StartupPart } from '@sluice/runtime'
 import { MetricRegistry, StartupGraph } from '@sluice/runtime'
@@ -10,12 +11,14 @@ import { Sessions } from './auth/sessions.ts'
 import type { DataFolder } from './config/data-folder.ts'
 import { shareFollowing } from './config/follow-changes.ts'
 import type { ReconnectingConfigStore } from './config/reconnecting-config-store.ts'
-import type { DecisionEngine } from './engine/engine.ts'
+import type { DecisionEngine, EngineParts } from './engine/engine.ts'
 import { openEngine } from './engine/engine.ts'
 import { connectionLimitOf } from './listeners/connection-limit.ts'
+import type { GatewayListenerParts } from './listeners/gateway/gateway-listener.ts'
+import { GatewayListener } from './listeners/gateway/gateway-listener.ts'
 import { GrpcListener } from './listeners/grpc/grpc-listener.ts'
 import type { HttpListenerParts } from './listeners/http/listener.ts'
-import { httpListener } from './listeners/http/listener.ts'
+import { httpListeners } from './listeners/http/listener.ts'
 import { RequestObserver } from './listeners/http/request-observer.ts'
 import type { ListenerPorts } from './listeners/listener.ts'
 import { ListenerSet } from './listeners/listener-set.ts'
@@ -29,6 +32,7 @@ import { alertHandlers } from './operations/admin/alerts.ts'
 import { AuditNotes } from './operations/admin/audit.ts'
 import type { AdminOptions } from './operations/admin/config-access.ts'
 import { decisionHandlers as decisionSampleHandlers } from './operations/admin/decisions.ts'
+import { gatewayHandlers } from './operations/admin/gateway.ts'
 import { observabilityHandlers } from './operations/admin/metrics.ts'
 import type { SessionHandlerParts } from './operations/admin/sessions.ts'
 import { sessionHandlers } from './operations/admin/sessions.ts'
@@ -92,7 +96,9 @@ export function createNode(parts: NodeParts): ServiceNode {
   const decisions = new DecisionSample({ clock, secret, name: newName() })
   const instrument = new Instrument({ metrics, log, clock, secret, signals, tracer: tracing, region, decisions, redis })
   const announceBlock = blockAnnouncer({ threads, isExported: settings.blockWebhooks.length > 0, log })
-  const limits: DecisionEngine = openEngine({ ...parts, ...system, instrument, announceBlock })
+  // Runs when the rules file is read, which is after `gateway` is set.
+  const onGateway: EngineParts['onGateway'] = (file) => gateway?.use(file)
+  const limits: DecisionEngine = openEngine({ ...parts, ...system, instrument, announceBlock, onGateway })
   const { store, engine, config, follower } = limits
   const context: ServiceContext = {
     ...{ settings, clock, sleep, random, log },
@@ -107,47 +113,36 @@ export function createNode(parts: NodeParts): ServiceNode {
   const readiness = new Readiness([...parts.checks, ...limits.checks])
   const connectionLimit = connectionLimitOf(settings)
   const { keys } = limits
-  const addresses = new ClientAddresses(trustedProxies)
+  const addresses = new ClientAddresses(trustedProxies, settings.httpTls !== undefined)
   const authenticator = new Authenticator({ ...context, keys, random: system.secureRandom, failures, addresses })
   const sessions = new Sessions({ ...context, keys, addresses, basePath, newId: newName })
   const { atTurnEnd, monotonicMs } = system
-  const common = { context, authenticator, connectionLimit, loopDelay, atTurnEnd, sharesPort: threads.count > 1 }
+  const common = {
+    ...{ context, authenticator, connectionLimit, loopDelay, atTurnEnd, metrics, monotonicMs },
+    sharesPort: threads.count > 1,
+  }
   const observe = instrument.observePolicy
   const handlers = handlersOf(context, limits, { ...parts, announceBlock, observe, authenticator, sessions })
-  const http = httpListener({
+  const http = httpListeners({
     ...common,
     sessions,
     readiness,
     newRequestId: newName,
     handlers,
     observer: new RequestObserver(observation),
-    port: parts.ports.http ?? 0,
+    ports: parts.ports,
   })
-  const resp =
-    settings.resp &&
-    new RespListener({
-      ...common,
-      ...handlers,
-      settings: settings.resp,
-      port: parts.ports.resp ?? 0,
-      metrics,
-      monotonicMs,
-    })
-  const grpc =
-    settings.grpc &&
-    new GrpcListener({
-      ...common,
-      readiness,
-      settings: settings.grpc,
-      port: parts.ports.grpc ?? 0,
-      metrics,
-      monotonicMs,
-    })
+  const { resp: respSettings, grpc: grpcSettings } = settings
+  const respParts = { ...handlers, ...common, observer: instrument, port: parts.ports.resp ?? 0 }
+  const resp = respSettings && new RespListener({ ...respParts, settings: respSettings })
+  const grpcParts = { ...common, readiness, port: parts.ports.grpc ?? 0 }
+  const grpc = grpcSettings && new GrpcListener({ ...grpcParts, settings: grpcSettings })
+  const gateway = gatewayOf(parts, { ...common, newRequestId: () => nextId() ?? newName() })
   const listeners = new ListenerSet(
-    [http, resp, grpc].filter((listener) => listener !== undefined),
+    [...http, resp, grpc, gateway].filter((listener) => listener !== undefined),
     settings,
   )
-  readiness.add(listeners.checks)
+  readiness.add([...listeners.checks, ...(gateway === undefined ? [] : [() => gateway.check()])])
   threads.handle('readiness.reasons', async () => {
     await limits.connected(STORE_WAIT_MS)
     return await readiness.reasons()
@@ -178,6 +173,33 @@ function tracingTo(endpoint: string, { clock, monotonicMs, log }: ThreadSystem):
   return new OtlpTracing({ endpoint, clock, monotonicMs, log })
 }
 
+/** The gateway of this thread; undefined if it is off. */
+function gatewayOf(
+  { settings, system, ports }: NodeParts,
+  parts: Pick<GatewayListenerParts, 'newRequestId' | 'connectionLimit' | 'sharesPort'> & {
+    readonly context: ServiceContext
+    readonly authenticator: Authenticator
+  },
+): GatewayListener | undefined {
+  const { context, authenticator, newRequestId, connectionLimit, sharesPort } = parts
+  if (settings.gateway === undefined) {
+    context.threads.handle('gateway.status', () => undefined)
+    return undefined
+  }
+  const gateway = new GatewayListener({
+    ...context,
+    ...{ newRequestId, connectionLimit, sharesPort, gateway: settings.gateway },
+    random: system.secureRandom,
+    monotonicMs: system.monotonicMs,
+    writeLine: system.writeLine,
+    port: ports.gateway ?? 0,
+    folder: dirname(resolve(settings.rulesFile ?? '.')),
+    countFailure: (address) => authenticator.countFailure(address),
+  })
+  context.threads.handle('gateway.status', () => gateway.status())
+  return gateway
+}
+
 function handlersOf(
   context: ServiceContext,
   { file, keys, besideFile }: DecisionEngine,
@@ -201,6 +223,7 @@ function handlersOf(
     ...decisionSampleHandlers({ ...context, keys }),
     ...alertHandlers(context.threads, notes),
     ...sessionHandlers({ ...parts, notes }),
+    ...gatewayHandlers(context.threads),
   }
 }
 

@@ -11,6 +11,7 @@ import type { FollowMessages } from './config/follow-changes.ts'
 import type { ClusterMessages } from './observability/cluster/cluster-view.ts'
 import type { ClusterDecisionMessages } from './observability/cluster/process-cluster.ts'
 import type { DecisionMessages, DecisionSample } from './observability/decision-sample.ts'
+import type { GatewayMessages } from './observability/gateway-status.ts'
 import type { ReportMessages } from './observability/metrics-aggregator.ts'
 import type { ReservationMessages } from './reservations/reservations.ts'
 import type { Settings } from './settings.ts'
@@ -27,6 +28,7 @@ export interface ServiceMessages
     ClusterMessages,
     ClusterDecisionMessages,
     ReservationMessages,
+    GatewayMessages,
     SessionMessages,
     CallReportMessages {
   /** The configuration of each thread: version, source and age. */

@@ -98,20 +98,30 @@ function negatedSwitch(
   return setting !== undefined && SETTING_TABLE[setting].schema.type === 'boolean' ? setting : undefined
 }
 
-/** Settings from a configuration file, and whether it contains rules. */
+/** What a configuration file says to the settings. */
+export interface FileSettings {
+  readonly settings: GivenSettings
+  /** Whether it has anything besides settings. */
+  readonly hasRules: boolean
+  /** Whether it has routes of the gateway. */
+  readonly hasRoutes: boolean
+}
+
+/** Settings from a configuration file, and whether it contains rules and routes. */
 export function settingsOfFile(
   path: string,
   readFile: (path: string) => string,
   problems: SettingProblem[],
-): { readonly settings: GivenSettings; readonly hasRules: boolean } {
+): FileSettings {
   const content = contentOf(path, readFile, problems)
-  const { service, ...rest } = (content ?? {}) as { readonly service?: unknown }
+  const { service, ...rest } = (content ?? {}) as { readonly service?: unknown; readonly routes?: unknown }
   // Everything except `service` is validated when the rules are loaded.
   const hasRules = Object.keys(rest).length > 0
-  if (service === undefined) return { settings: {}, hasRules }
+  const hasRoutes = rest.routes !== undefined && !(Array.isArray(rest.routes) && rest.routes.length === 0)
+  if (service === undefined) return { settings: {}, hasRules, hasRoutes }
   const found = serviceProblems(service, path)
   problems.push(...found)
-  return { settings: found.length === 0 ? (service as GivenSettings) : {}, hasRules }
+  return { settings: found.length === 0 ? (service as GivenSettings) : {}, hasRules, hasRoutes }
 }
 
 /** Problems of the `service` part of a file, without secrets. */

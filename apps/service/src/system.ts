@@ -20,6 +20,8 @@ export interface ThreadSystem {
   readonly readings: SystemReadings
   readonly log: Logger
   readonly logOutput: Pick<LogOutput, 'counts'>
+  /** Writes a line to standard output. Lines are dropped while more than 1 MiB waits to be written. */
+  readonly writeLine: (line: string) => void
 }
 
 /** The real system, for one thread of this process. */
@@ -35,8 +37,13 @@ export function systemOfProcess(logOutput: LogOutput): ThreadSystem {
     readings: systemReadings,
     log: new Logger(logOutput),
     logOutput,
+    writeLine: (line) => {
+      if (process.stdout.writableLength < MOST_WAITING_BYTES) process.stdout.write(`${line}\n`)
+    },
   }
 }
+
+const MOST_WAITING_BYTES = 1024 * 1024
 
 /** Resource usage of the process and of this thread. */
 export interface SystemReadings {

@@ -8,12 +8,13 @@ export type { Block, Incident, Membership, Override } from './policy/entries/liv
 export type { Explanation } from './policy/explain-decision.ts'
 export type { CostFunction } from './policy/limits/compiled-rule.ts'
 export type { PolicyDecision } from './policy/policy-decision.ts'
-export {
-  type PolicyAcquireOptions,
-  PolicyEngine,
-  type PolicyEngineOptions,
-  type PolicyReserveOptions,
-} from './policy/policy-engine.ts'
+export { PolicyEngine } from './policy/policy-engine.ts'
+export type {
+  Offence,
+  PolicyAcquireOptions,
+  PolicyEngineOptions,
+  PolicyReserveOptions,
+} from './policy/policy-engine-options.ts'
 export type { PolicyEvent, PolicyObserver } from './policy/policy-event.ts'
 export type { PolicyReservation, ReservationClaim } from './policy/policy-reservation.ts'
 export type { PolicyVersions } from './policy/policy-versions.ts'
@@ -24,7 +25,7 @@ export {
   type RuleSetCheckOptions,
 } from './policy/rule-set/checks/check-rule-set.ts'
 export { diffRuleSets, type RuleSetChange } from './policy/rule-set/checks/rule-set-diff.ts'
-export type { FileContent, RuleSetFile } from './policy/rule-set/checks/rule-set-file.ts'
+export type { FileContent, GatewayParts, RuleSetFile } from './policy/rule-set/checks/rule-set-file.ts'
 export type {
   DescriptorDomain,
   DescriptorLimit,

@@ -176,9 +176,11 @@ function findCommand(args: readonly string[], commands: readonly Command[]): Nam
   const without = (count: number): readonly string[] =>
     args.filter((_, index) => !words.slice(0, count).includes(index))
   if (first === undefined) return { command: undefined, group: undefined, rest: args }
-  const single = commands.find(({ name }) => name === first)
-  if (single !== undefined) return { command: single, group: undefined, rest: without(1) }
   const members = commands.filter(({ name }) => name.startsWith(`${first} `))
+  const single = commands.find(({ name }) => name === first)
+  // `gateway` is a command, and so is `gateway status`.
+  const hasMember = members.some(({ name }) => name === `${first} ${second}`)
+  if (single !== undefined && !hasMember) return { command: single, group: undefined, rest: without(1) }
   if (members.length === 0)
     throw unknownCommand(first, [...new Set(commands.map(({ name }) => name.split(' ')[0]!))], '')
   if (second === undefined) return { command: undefined, group: first, rest: without(1) }

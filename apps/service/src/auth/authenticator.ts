@@ -145,6 +145,11 @@ export class Authenticator {
     return { id: key.id, name: key.name, role: key.role, tenant: key.tenant }
   }
 
+  /** Counts a failed attempt elsewhere, see {@link FailedAttempts}. */
+  countFailure(address: string): number {
+    return this.#failures.count({ address, keyId: undefined })
+  }
+
   #rejectionOf(token: ReadToken, key: KnownApiKey | undefined): Rejection | undefined {
     if (!hasSecret(token, key?.secretHash) || key === undefined) return 'unknown'
     if (key.revokedAt !== undefined) return 'revoked'

@@ -1,3 +1,4 @@
+import { dirname, resolve } from 'node:path'
 import type {
   ConfigFollower,
   ConfigObserver,
@@ -11,6 +12,8 @@ import type { ReadinessReason } from '@sluice/contract'
 import type { Clock } from '@sluice/core'
 import { urlWithoutSecrets } from '@sluice/core/options'
 import type { UndeclaredDimension } from '@sluice/core/policy'
+import { checkGatewayConfig, type GatewayConfig, gatewayWarnings } from '@sluice/gateway'
+import type { Logger } from '@sluice/runtime'
 import type { HealthCheck } from '../operations/health.ts'
 import type { Settings } from '../settings.ts'
 import type { ReconnectingConfigStore } from './reconnecting-config-store.ts'
@@ -24,6 +27,8 @@ export interface RuleSourceParts {
   readonly cachePath: string
   /** Called with the settings in the rules file whenever it is read. */
   readonly onService: NonNullable<FileConfigOptions['onService']>
+  /** Called with the parts for the gateway whenever the rules file has taken effect. */
+  readonly onGateway: NonNullable<FileConfigOptions['onGateway']>
 }
 
 /** How long a start waits for the configuration. */
@@ -34,20 +39,28 @@ const MOST_NAMES = 5
 
 /** Follows the file or the database of the settings. */
 export function followRules(parts: RuleSourceParts & { readonly target: ConfigTarget }): ConfigFollower {
-  const { settings, clock, observe, onService, target } = parts
+  const { settings, clock, observe, onService, onGateway, target } = parts
   return settings.rulesFile === undefined
     ? followDatabase(parts)
-    : followRulesFile(settings.rulesFile, { target, clock, observe, onService })
+    : followRulesFile(settings.rulesFile, { target, clock, observe, onService, onGateway })
 }
 
 /** Follows a file. Its rules cannot use functions, because a file cannot define any. */
-export function followRulesFile(path: string, options: Omit<FileConfigOptions, 'costFunctions'>): FileConfig {
-  return fileConfig(path, { ...options, costFunctions: [] })
+export function followRulesFile(
+  path: string,
+  options: Omit<FileConfigOptions, 'costFunctions' | 'checkGateway'>,
+): FileConfig {
+  const folder = dirname(resolve(path))
+  return fileConfig(path, {
+    ...options,
+    costFunctions: [],
+    checkGateway: (parts) => checkGatewayConfig(parts, { folder }),
+  })
 }
 
 /** Follows the database, which a service with a rules file does too. */
 export function followDatabase(
-  parts: Omit<RuleSourceParts, 'onService'> & { readonly target: ConfigTarget },
+  parts: Omit<RuleSourceParts, 'onService' | 'onGateway'> & { readonly target: ConfigTarget },
 ): ConfigFollower {
   const { settings, database, clock, observe, cachePath, target } = parts
   return followConfig({
@@ -61,6 +74,21 @@ export function followDatabase(
       source: settings.databaseUrl === undefined ? 'embedded' : urlWithoutSecrets(settings.databaseUrl),
     },
   })
+}
+
+/** Logs what is likely not meant in the routes of a file, each once as long as it stays. */
+export function gatewayWarner(
+  { defaultLimit }: Pick<Settings, 'defaultLimit'>,
+  log: Pick<Logger, 'warn'>,
+): RuleSourceParts['onGateway'] {
+  let told: ReadonlySet<string> = new Set()
+  return (parts, ruleSet) => {
+    const all = parts === undefined ? [] : gatewayWarnings(parts as GatewayConfig, ruleSet)
+    // What no rule is for has the default limit.
+    const found = defaultLimit ? all.filter(({ code }) => code !== 'route-unlimited') : all
+    for (const { code, subject, message } of found) if (!told.has(message)) log.warn(message, { code, subject })
+    told = new Set(found.map(({ message }) => message))
+  }
 }
 
 export interface RulesCheckParts {

@@ -25,12 +25,14 @@ import { EngineMetrics, watchEngine } from './metrics/engine-metrics.ts'
 import type { ThreadReadings } from './metrics/process-metrics.ts'
 import { watchThread } from './metrics/process-metrics.ts'
 import { StoreMetrics, watchStore } from './metrics/store-metrics.ts'
+import type { ThrottleCounts } from './throttle-tally.ts'
 import type { TopCallersSnapshot } from './top-callers.ts'
 import { TopCallers } from './top-callers.ts'
 
 /** Records what alerts are about. */
 export interface CheckSignals {
-  recordCheck(denied: boolean): void
+  /** `amount`: number of checks. Default: 1. */
+  recordCheck(denied: boolean, amount?: number): void
   /** `micros`: duration; 0 for a skipped call. */
   recordStoreCall(micros: number, failed: boolean): void
 }
@@ -158,6 +160,14 @@ export class Instrument implements CheckObserver {
     this.#signals?.recordCheck(decision.code === 'over')
   }
 
+  throttled(counts: ThrottleCounts): void {
+    const { allowed, limit, never, unavailable } = counts
+    const denied = limit + never + unavailable
+    this.#checks.recordThrottled(counts)
+    if (allowed > 0) this.#signals?.recordCheck(false, allowed)
+    if (denied > 0) this.#signals?.recordCheck(true, denied)
+  }
+
   failed(): void {
     this.#checks.recordError()
   }
@@ -227,61 +237,105 @@ export class ObservedEngine<M extends Mode = Mode> extends PolicyEngine<M> {
   }
 
   override check(request: PolicyRequest): Answer<M, PolicyDecision> {
-    return this.#observed(
-      () => super.check(request),
-      (decision, durationMs) => this.#observer.checked(request, decision, durationMs),
-    )
+    const startedMs = this.#monotonicMs()
+    try {
+      return this.#observed(super.check(request), { startedMs, subject: request, tell: tellCheck })
+    } catch (error) {
+      throw this.#failed(error)
+    }
   }
 
   override reserve(
     request: PolicyRequest,
     options?: PolicyReserveOptions,
   ): Answer<M, PolicyReservation<M> | PolicyDecision> {
-    return this.#observed(
-      () => super.reserve(request, options),
-      (taken, durationMs) => {
-        this.#observer.checked(request, 'claim' in taken ? taken.decision : taken, durationMs)
-      },
-    )
+    const startedMs = this.#monotonicMs()
+    try {
+      return this.#observed(super.reserve(request, options), { startedMs, subject: request, tell: tellReservation })
+    } catch (error) {
+      throw this.#failed(error)
+    }
   }
 
   override decideDescriptors(request: DescriptorRequest, options?: DescriptorOptions): Answer<M, DescriptorDecision> {
-    return this.#observed(
-      () => super.decideDescriptors(request, options),
-      (decision, durationMs) => this.#observer.checkedDescriptors(request.domain, decision, durationMs),
-    )
-  }
-
-  /** Times a decision and reports it. */
-  #observed<T>(decide: () => Answer<M, T>, tell: (decided: T, durationMs: number) => void): Answer<M, T> {
     const startedMs = this.#monotonicMs()
-    const tellOf = (decided: T): T => {
-      try {
-        tell(decided, Math.max(0, this.#monotonicMs() - startedMs))
-      } catch {
-        // A check must not fail because of its observer.
-      }
-      return decided
-    }
     try {
-      const answer = decide()
-      if (!(answer instanceof Promise)) return tellOf(answer as T) as Answer<M, T>
-      const told = answer.then(tellOf, (error: unknown) => {
-        this.#fail()
-        throw error
-      })
-      return told as Answer<M, T>
+      const answer = super.decideDescriptors(request, options)
+      return this.#observed(answer, { startedMs, subject: request.domain, tell: tellDescriptors })
     } catch (error) {
-      this.#fail()
-      throw error
+      throw this.#failed(error)
     }
   }
 
-  #fail(): void {
+  /** Reports a decision, once there is one. */
+  #observed<T, S>(answer: Answer<M, T>, observation: Observation<T, S>): Answer<M, T> {
+    if (!(answer instanceof Promise)) {
+      this.#tell(answer as T, observation)
+      return answer
+    }
+    const told = answer.then(
+      (decided: T) => {
+        this.#tell(decided, observation)
+        return decided
+      },
+      (error: unknown) => {
+        throw this.#failed(error)
+      },
+    )
+    return told as Answer<M, T>
+  }
+
+  #tell<T, S>(decided: T, { startedMs, subject, tell }: Observation<T, S>): void {
+    try {
+      tell(this.#observer, subject, { decided, durationMs: Math.max(0, this.#monotonicMs() - startedMs) })
+    } catch {
+      // A check must not fail because of its observer.
+    }
+  }
+
+  #failed(error: unknown): unknown {
     try {
       this.#observer.failed()
     } catch {
       // As above.
     }
+    return error
   }
+}
+
+/** How one decision is reported. Without closures: this runs for every check. */
+interface Observation<T, S> {
+  readonly startedMs: number
+  /** What was asked. */
+  readonly subject: S
+  readonly tell: (observer: CheckObserver, subject: S, outcome: Outcome<T>) => void
+}
+
+interface Outcome<T> {
+  readonly decided: T
+  readonly durationMs: number
+}
+
+function tellCheck(
+  observer: CheckObserver,
+  request: PolicyRequest,
+  { decided, durationMs }: Outcome<PolicyDecision>,
+): void {
+  observer.checked(request, decided, durationMs)
+}
+
+function tellReservation(
+  observer: CheckObserver,
+  request: PolicyRequest,
+  { decided, durationMs }: Outcome<PolicyReservation | PolicyDecision>,
+): void {
+  observer.checked(request, 'claim' in decided ? decided.decision : decided, durationMs)
+}
+
+function tellDescriptors(
+  observer: CheckObserver,
+  domain: string,
+  { decided, durationMs }: Outcome<DescriptorDecision>,
+): void {
+  observer.checkedDescriptors(domain, decided, durationMs)
 }

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { mkdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import type { RuleSetError } from '@sluice/core/policy'
 import { FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { ConfigEvent } from '../follow/config-follower.ts'
@@ -91,6 +92,69 @@ describe('the settings of the service in a file', () => {
     await replace(first)
     await config.refresh()
     expect([told, limit()]).toEqual([[{ port: 1 }, { port: 2 }, { port: 1 }], 5])
+  })
+})
+
+describe('the parts of a file for a gateway', () => {
+  const withRoute = (name: string, limit: number): string =>
+    `routes: [{ name: ${name} }]\ngateway:\n  accessLog: json\n${withLimit(limit)}`
+
+  const rejectBad: NonNullable<FileConfigOptions['checkGateway']> = ({ routes }) =>
+    JSON.stringify(routes).includes('bad')
+      ? [{ path: '/routes/0/name', received: '"bad"', expected: 'another name' }]
+      : []
+
+  it('are passed on when the file has taken effect, and again when its content comes back', async () => {
+    const { path, follow, limit, replace } = await scene()
+    const told: unknown[] = []
+    await writeFile(path, withRoute('one', 5))
+    const rules: unknown[] = []
+    const onGateway: FileConfigOptions['onGateway'] = (parts, ruleSet) => {
+      told.push(parts)
+      rules.push((ruleSet.rules[0] as { readonly limit: number }).limit)
+    }
+    const config = follow({ ...BY_HINT, checkGateway: rejectBad, onGateway })
+    await config.ready()
+    await replace(withLimit(6))
+    await config.refresh()
+    await replace(withRoute('two', 7))
+    await config.refresh()
+    expect([told, rules, limit()]).toEqual([
+      [
+        { routes: [{ name: 'one' }], gateway: { accessLog: 'json' } },
+        undefined,
+        { routes: [{ name: 'two' }], gateway: { accessLog: 'json' } },
+      ],
+      [5, 6, 7],
+      7,
+    ])
+  })
+
+  it('are rejected with the rules, at their line, and nothing of the file takes effect', async () => {
+    const { path, follow, limit, replace } = await scene()
+    const told: unknown[] = []
+    await writeFile(path, withRoute('one', 5))
+    const config = follow({ ...BY_HINT, checkGateway: rejectBad, onGateway: (parts) => void told.push(parts) })
+    await config.ready()
+    await replace(`\n${withRoute('bad', -1)}`)
+    const problems = await config.refresh().catch((error: RuleSetError) => error.problems)
+    expect(problems).toMatchObject([{ path: '/rules/0/limit' }, { path: '/routes/0/name', line: 2 }])
+    await replace(withRoute('bad', 9))
+    await expect(config.refresh()).rejects.toThrow('/routes/0/name (line 1) is "bad", expected another name')
+    expect([told.length, limit()]).toEqual([1, 5])
+  })
+
+  it('are not looked at where they have another type, and a failing callback stops nothing', async () => {
+    const { path, follow, limit, replace } = await scene()
+    await writeFile(path, withRoute('one', 5))
+    const onGateway = (): never => {
+      throw new Error('not now')
+    }
+    const config = follow({ ...BY_HINT, checkGateway: rejectBad, onGateway })
+    await config.ready()
+    await replace(`routes: bad\n${withLimit(6)}`)
+    await expect(config.refresh()).rejects.toThrow('/routes (line 1) is "bad", expected a list')
+    expect(limit()).toBe(5)
   })
 })
 

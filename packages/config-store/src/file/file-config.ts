@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { basename, dirname, resolve } from 'node:path'
 import { type Clock, type Random, systemClock, systemRandom, type Timers } from '@sluice/core'
 import { checkOptionNames, MICROS_PER_MS } from '@sluice/core/internal'
-import type { FileContent } from '@sluice/core/policy'
+import type { FileContent, GatewayParts, RuleSet } from '@sluice/core/policy'
 import type { EntryChange } from '../config-store.ts'
 import { ActiveVersions } from '../follow/active-versions.ts'
 import { ChangeNotifications } from '../follow/change-notifications.ts'
@@ -12,7 +12,7 @@ import { encodeEntry, encodeEntryKey } from '../follow/entry-encoding.ts'
 import { checkPollMs, Poller, type PollResult } from '../follow/poller.ts'
 import type { VersionContent } from '../rule-set-versions.ts'
 import { platform } from '../time-and-randomness.ts'
-import { parseConfigFile } from './parse-config-file.ts'
+import { type CheckGateway, parseConfigFile } from './parse-config-file.ts'
 import { FolderHints, WatchedFile } from './watched-file.ts'
 
 /** Options of {@link fileConfig}. */
@@ -36,6 +36,16 @@ export interface FileConfigOptions {
    * there is no such section. Exceptions are ignored.
    */
   readonly onService?: (service: FileContent['service']) => void
+  /**
+   * Checks the parts for a gateway, so that their problems are reported with those of the rules and nothing of the file
+   * takes effect. Default: they are not checked.
+   */
+  readonly checkGateway?: CheckGateway
+  /**
+   * Called with the parts for a gateway, and the rules beside them, whenever a file has taken effect. Undefined if
+   * there are no such parts. Exceptions are ignored.
+   */
+  readonly onGateway?: (parts: GatewayParts | undefined, ruleSet: RuleSet) => void
   readonly clock?: Clock
   readonly timers?: Timers
   readonly random?: Random
@@ -69,13 +79,16 @@ export function fileConfig(path: string, options: FileConfigOptions): FileConfig
     name: 'fileConfig',
     options: [
       ...['target', 'costFunctions', 'pollMs', 'settleMs', 'observe', 'onService'],
-      ...['clock', 'timers', 'random'],
+      ...['checkGateway', 'onGateway', 'clock', 'timers', 'random'],
     ],
     example: '{ target: engineTarget(engine) }',
   })
   checkPollMs(options.pollMs)
   return new FileFollower(resolve(path), options)
 }
+
+/** The parts of a content that are told to callbacks. The others can be many. */
+type Told = Omit<FileContent, 'overrides' | 'members'>
 
 class FileFollower implements FileConfig {
   readonly #name: string
@@ -94,8 +107,8 @@ class FileFollower implements FileConfig {
   /** Hash of the active content, and of the content read last. */
   #contentHash: string | undefined
   #readHash: string | undefined
-  /** The `service` section of the active content. */
-  #service: FileContent['service']
+  /** What callbacks are told of the active content; undefined before the first. */
+  #active: Told | undefined
   /** The problem of the content read last. */
   #problem: unknown
   /** Whether to read the content even if the file metadata is unchanged. */
@@ -213,16 +226,20 @@ class FileFollower implements FileConfig {
     // The active content was restored.
     if (hash === this.#contentHash) {
       this.#versions.confirm()
-      this.#tellService(this.#service)
+      this.#tellService(this.#active?.service)
+      this.#tellGateway(this.#active!)
     } else this.#use(content, hash)
   }
 
   #use(content: Uint8Array, hash: string): void {
-    const { costFunctions } = this.#options
+    const { costFunctions, checkGateway } = this.#options
     const number = this.#number + 1
     let parsed: FileContent
     try {
-      parsed = parseConfigFile(content, this.#name, costFunctions === undefined ? {} : { costFunctions })
+      parsed = parseConfigFile(content, this.#name, {
+        ...(costFunctions === undefined ? {} : { costFunctions }),
+        ...(checkGateway === undefined ? {} : { checkGateway }),
+      })
     } catch (error) {
       this.#problem = error
       this.#versions.refuse(number, error)
@@ -233,9 +250,11 @@ class FileFollower implements FileConfig {
     if (this.#problem !== undefined) return
     this.#number = number
     this.#contentHash = hash
-    this.#service = parsed.service
+    const { overrides: _overrides, members: _members, ...told } = parsed
+    this.#active = told
     const changes = this.#entries.replace(parsed)
     if (changes.length > 0) this.#options.target.apply(changes)
+    this.#tellGateway(parsed)
     tell(this.#options.observe, {
       type: 'refreshed',
       source: 'file',
@@ -249,6 +268,14 @@ class FileFollower implements FileConfig {
   #tellService(service: FileContent['service']): void {
     try {
       this.#options.onService?.(service)
+    } catch {
+      // A failing callback must not affect limits.
+    }
+  }
+
+  #tellGateway({ gateway, ruleSet }: Told): void {
+    try {
+      this.#options.onGateway?.(gateway, ruleSet)
     } catch {
       // A failing callback must not affect limits.
     }

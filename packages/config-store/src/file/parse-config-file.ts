@@ -1,5 +1,5 @@
-import { fileContent } from '@sluice/core/internal'
-import type { FileContent, RuleSetCheckOptions, RuleSetFile, RuleSetProblem } from '@sluice/core/policy'
+import { fileContent, gatewayPartsOf } from '@sluice/core/internal'
+import type { FileContent, GatewayParts, RuleSetCheckOptions, RuleSetFile, RuleSetProblem } from '@sluice/core/policy'
 import { checkRuleSetFile, RuleSetError } from '@sluice/core/policy'
 import { jsonErrorOffset } from './json-syntax.ts'
 import { lineAt, parseYaml, yamlProblems, yamlValue } from './yaml-document.ts'
@@ -10,21 +10,41 @@ const LARGEST_BYTES = 33_554_432
 /** Maximum length of the excerpt in a message. */
 const SHOWN_LENGTH = 30
 
+/** Everything that is wrong with the parts for a gateway, with paths such as `/routes/0/upstream`. Never throws. */
+export type CheckGateway = (parts: GatewayParts) => readonly RuleSetProblem[]
+
+/** What a file is checked against. */
+export interface FileCheckOptions extends RuleSetCheckOptions {
+  /** Default: the parts for a gateway are not checked. */
+  readonly checkGateway?: CheckGateway
+}
+
 /**
  * Parses a configuration file: YAML 1.2, or JSON if its name ends in `.json`. Anchors, aliases and `<<` are allowed,
  * tags are not. Throws a `RuleSetError` with all problems and their lines.
  */
-export function parseConfigFile(bytes: Uint8Array, name: string, options: RuleSetCheckOptions = {}): FileContent {
+export function parseConfigFile(bytes: Uint8Array, name: string, options: FileCheckOptions = {}): FileContent {
   const text = taken(textOf(bytes), name)
   if (name.toLowerCase().endsWith('.json')) reject(jsonProblems(text), name)
   const lined = parseYaml(text)
   reject(yamlProblems(lined), name)
   const value = taken(yamlValue(lined), name)
   reject(
-    checkRuleSetFile(value, options).map((problem) => ({ ...problem, line: lineAt(lined, problem.path) })),
+    problemsOf(value, options).map((problem) => ({ ...problem, line: lineAt(lined, problem.path) })),
     name,
   )
   return fileContent(value as RuleSetFile)
+}
+
+/** The problems of the rule set, and those of the gateway where its parts have the right type. */
+function problemsOf(value: unknown, { checkGateway, ...options }: FileCheckOptions): readonly RuleSetProblem[] {
+  const problems = checkRuleSetFile(value, options)
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  const parts = isObject ? gatewayPartsOf(value) : undefined
+  if (checkGateway === undefined || parts === undefined) return problems
+  const wrong = new Set(problems.map(({ path }) => path))
+  const isUsable = ['/gateway', '/routes', '/upstreams'].every((path) => !wrong.has(path))
+  return isUsable ? [...problems, ...checkGateway(parts)] : problems
 }
 
 /** A value or a problem. */

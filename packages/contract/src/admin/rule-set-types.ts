@@ -50,6 +50,7 @@ export interface PolicyRule {
   readonly lease?: WireDuration
   readonly cost?: number | { readonly descriptor: string; readonly per?: number } | { readonly function: string }
   readonly always?: boolean
+  readonly announce?: boolean
   readonly shadow?: boolean
   readonly percent?: number
   readonly enabled?: boolean

@@ -11,7 +11,7 @@ export type Dimension = string
 /** The answer that tells `decision`. `dimension` is that of its rule; `decisionId` names it, where it has a name. */
 export function checkAnswer(decision: DecisionLike, dimension: Dimension, decisionId?: string): CheckAnswer {
   const { allowed, reason, rule, limit, remaining, resetAt, retryAfterMs, version, delayMs, failure } = decision
-  const isLimited = Number.isFinite(limit)
+  const isLimited = Number.isFinite(limit) && decision.announce !== false
   return {
     allowed,
     reason,

@@ -23,6 +23,8 @@ export interface LimitReportLike {
   readonly quotaUnit?: string
   /** Names whose quota it is, in a form that tells a stranger nothing, such as a hash. */
   readonly partitionKey?: Uint8Array
+  /** False: callers are not told of this limit. Default: true. */
+  readonly announce?: boolean | undefined
 }
 
 /**
@@ -54,6 +56,8 @@ export interface DecisionLike {
   readonly delayMs?: number
   /** One report for each limit that was decided; empty or left out where the decision itself is the only one. */
   readonly limits?: readonly LimitReportLike[]
+  /** False: callers are not told of the limit whose numbers these are, only how long to wait. Default: true. */
+  readonly announce?: boolean | undefined
   /** Number of the rule set that decided. */
   readonly version?: number
   /** Set when the store could not be asked and this was decided without it. */

@@ -48,16 +48,18 @@ function announced(decision: DecisionLike): readonly LimitReportLike[] {
   if (limits.length === 0) {
     // A caller on a list is denied by no limit, so there is nothing to announce.
     const isListed = reason === 'denied' || (reason === 'blocked' && limit === 0)
-    return !isListed && Number.isFinite(limit) ? [decision] : []
+    return !isListed && isTold(decision) ? [decision] : []
   }
-  const finite = limits.every((report) => Number.isFinite(report.limit))
-    ? limits
-    : limits.filter((report) => Number.isFinite(report.limit))
+  const finite = limits.every(isTold) ? limits : limits.filter(isTold)
   if (finite.length <= MOST_ANNOUNCED) return finite
   // The limits that deny come first: the caller has to know them.
   return finite
     .toSorted((one, other) => Number(other.retryAfterMs > 0) - Number(one.retryAfterMs > 0))
     .slice(0, MOST_ANNOUNCED)
+}
+
+function isTold({ limit, announce }: Pick<LimitReportLike, 'limit' | 'announce'>): boolean {
+  return announce !== false && Number.isFinite(limit)
 }
 
 /** A name of its own for each limit, as it is written. */

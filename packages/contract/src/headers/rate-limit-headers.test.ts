@@ -121,6 +121,24 @@ describe('rateLimitHeaders', () => {
     expect(rateLimitHeaders(unlimited, NOW_MS, { profile })).toEqual({})
   })
 
+  it('says nothing of limits that callers are not told of, but how long to wait', () => {
+    const told = { rule: 'told', limit: 5, remaining: 4, resetAt: NOW_MS + 1000, retryAfterMs: 0 }
+    const hidden = { ...told, rule: 'hidden', remaining: 0, announce: false }
+    expect(rateLimitHeaders({ ...ALLOWED, ...hidden, limits: [] }, NOW_MS, { profile: 'both' })).toEqual({})
+    expect(rateLimitHeaders({ ...ALLOWED, ...hidden, limits: [hidden] }, NOW_MS, { profile: 'both' })).toEqual({})
+    const denied: DecisionLike = { ...DENIED, announce: false, limits: [told, { ...hidden, retryAfterMs: 44_001 }] }
+    expect(rateLimitHeaders(denied, NOW_MS, { profile: 'both' })).toEqual({
+      RateLimit: '"told";r=4',
+      'RateLimit-Policy': '"told";q=5',
+      'Retry-After': '45',
+      'Cache-Control': 'no-store',
+    })
+    expect(rateLimitHeaders({ ...denied, limits: [] }, NOW_MS, { profile: 'both' })).toEqual({
+      'Retry-After': '45',
+      'Cache-Control': 'no-store',
+    })
+  })
+
   it('adds jitter to the wait, and to nothing else', () => {
     const headers = rateLimitHeaders(refused, NOW_MS, { profile: 'both', jitter: 0.25 })
     // 44.001 s and a quarter of it.

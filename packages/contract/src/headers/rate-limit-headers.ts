@@ -58,8 +58,8 @@ export function legacyRateLimitHeaders(decision: DecisionLike, nowMs: number): R
 }
 
 function addLegacy(headers: Record<string, string>, decision: DecisionLike, nowMs: number): void {
-  const { limit, remaining, resetAt } = decision
-  if (!Number.isFinite(limit)) return
+  const { limit, remaining, resetAt, announce } = decision
+  if (announce === false || !Number.isFinite(limit)) return
   headers['X-RateLimit-Limit'] = String(limit)
   if (remaining !== null) headers['X-RateLimit-Remaining'] = String(remaining)
   if (!(resetAt > 0) || !Number.isFinite(resetAt)) return

@@ -1,3 +1,5 @@
+import type { GatewayAnswer } from '../admin/gateway-bodies.ts'
+import { GATEWAY_ANSWER } from '../admin/gateway-bodies.ts'
 import type { Explanation } from '../admin/insight-bodies.ts'
 import { AUDIT_PAGE, EXPLANATION } from '../admin/insight-bodies.ts'
 import type { HistoryAnswer, LiveSample, TopAnswer } from '../admin/traffic-bodies.ts'
@@ -97,5 +99,16 @@ export const INSIGHT_OPERATIONS = operations('insight', {
     },
     answers: { 200: { description: 'The callers.', schema: ref<TopAnswer>(TOP_ANSWER) } },
     problems: ['SLUICE_HTTP_NOT_FOUND', 'SLUICE_HTTP_OVERLOADED'],
+  },
+  gateway: {
+    method: 'GET',
+    path: '/admin/gateway',
+    role: 'viewer',
+    summary: 'Shows how the gateway stands',
+    description:
+      'Routes, upstreams and their instances with health, circuit breaker and requests in flight, over all threads ' +
+      'of this node.',
+    answers: { 200: { description: 'How it stands.', schema: ref<GatewayAnswer>(GATEWAY_ANSWER) } },
+    problems: ['SLUICE_HTTP_OVERLOADED'],
   },
 })

@@ -77,6 +77,7 @@ viewer GET    /admin/audit
 viewer GET    /admin/live
 viewer GET    /admin/history
 viewer GET    /admin/top
+viewer GET    /admin/gateway
 viewer GET    /admin/overview
 viewer GET    /admin/overview/live
 viewer GET    /admin/versions/{number}/shadow

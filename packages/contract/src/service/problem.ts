@@ -85,6 +85,11 @@ export const READINESS_REASONS = {
   'version-refused': 'A newer version of the rules cannot be used. The previous one stays active.',
   'dimension-undeclared': 'Rules use a dimension that is neither built in nor declared, so they may match no request.',
   'threads-missing': 'Fewer threads answer requests than should.',
+  'gateway-waiting': 'The gateway was started and waits for services or upstreams that it needs.',
+  'upstream-unavailable': 'No instance of an upstream takes requests, so its routes are answered with 503.',
+  'token-keys-unavailable': 'The keys of an issuer cannot be loaded. Those loaded last stay in use.',
+  'gateway-config-refused': 'The routes in the file cannot be used. The previous ones stay in use.',
+  'tls-files-unusable': 'The TLS files of a listener have changed and cannot be used. The previous ones stay in use.',
 } as const
 
 /** One of the codes of {@link READINESS_REASONS}. */

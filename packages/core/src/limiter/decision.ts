@@ -163,9 +163,12 @@ export function decisionOnOne(batch: Batch): Decision {
   return (asWritten ? decision : decision.amend(batch, item)) as unknown as Decision
 }
 
-/** The decision on any batch. `receipt` is what was charged, when that is more than one plain charge. */
-export function decisionOn(batch: Batch, receipt: Receipt | undefined): Decision {
-  const item = decidingItem(batch)
+/**
+ * The decision on any batch. `receipt` is what was charged, when that is more than one plain charge. `speaks`: whether
+ * the item at an index may speak for a batch that is allowed. Default: every one.
+ */
+export function decisionOn(batch: Batch, receipt: Receipt | undefined, speaks?: (index: number) => boolean): Decision {
+  const item = (batch.allowed && speaks !== undefined && leastLeft(batch, speaks)) || decidingItem(batch)
   return new RecordedDecision(batch, item, receipt).amend(batch, item) as unknown as Decision
 }
 
@@ -200,6 +203,16 @@ function decidingItem(batch: Batch): Item {
       ? item.verdict.remaining < chosen.verdict.remaining
       : retryAtOf(batch, item) > retryAtOf(batch, chosen)
     if (better) chosen = item
+  }
+  return chosen
+}
+
+/** Of the items that may speak, the one with least left; undefined if there is none. */
+function leastLeft({ items }: Batch, speaks: (index: number) => boolean): Item | undefined {
+  let chosen: Item | undefined
+  for (const [index, item] of items.entries()) {
+    const isLeast = chosen === undefined || item.verdict.remaining < chosen.verdict.remaining
+    if (isLeast && speaks(index)) chosen = item
   }
   return chosen
 }

@@ -393,6 +393,6 @@ function isAllowed(batch: Batch): boolean {
 }
 
 /** The receipt of a batch, when it charged anything. */
-function chargedBy(batch: Batch): Receipt | undefined {
+export function chargedBy(batch: Batch): Receipt | undefined {
   return batch.allowed && batch.charge ? receiptOf(batch) : undefined
 }

@@ -1,3 +1,4 @@
+import { durationMs } from '../rule/duration.ts'
 import type { Limit } from '../rule/limit.ts'
 import { compileRule } from '../rule-kinds.ts'
 import { createBatch, createItem } from '../store/batch.ts'
@@ -7,10 +8,11 @@ import { lookAt } from './counter-report.ts'
 import type { LiveEntries } from './entries/live-entries.ts'
 import type { Block } from './entries/live-entry.ts'
 import type { PenaltyLimits } from './entries/penalty.ts'
-import { nextBlock, penaltyName } from './entries/penalty.ts'
+import { penaltyLimits as limitsOfPenalty, nextBlock, penaltyName } from './entries/penalty.ts'
 import type { UnblockedAddresses } from './entries/unblocked-addresses.ts'
 import type { CompiledRule } from './limits/compiled-rule.ts'
 import type { DimensionReader } from './limits/dimension-reader.ts'
+import type { Offence } from './policy-engine-options.ts'
 import type { PolicyObserver } from './policy-event.ts'
 import { tellPolicy } from './policy-event.ts'
 import type { PolicyRequest } from './rule-set/policy-request.ts'
@@ -42,6 +44,19 @@ export interface BlockedCaller {
   readonly rule: string | undefined
 }
 
+/** Who did what, and when. */
+export interface OffendingCaller {
+  readonly reader: DimensionReader
+  /** In any spelling. */
+  readonly entity: string
+  readonly offence: Offence
+  /** Milliseconds since 1970. */
+  readonly nowMs: number
+}
+
+/** Offences whose limits are kept. A configuration has fewer. */
+const MOST_OFFENCES = 4096
+
 /**
  * Counts the denials of rules with a penalty, and blocks callers that have too many. Denials are counted in the store,
  * by all nodes together; {@link PenaltyLimits} says how one violation causes one block. A block holds at once on this
@@ -49,6 +64,8 @@ export interface BlockedCaller {
  */
 export class PenaltyTracker {
   readonly #parts: PenaltyTrackerParts
+  /** The limits of offences, by everything that they depend on: stores know limits by their object. */
+  readonly #offences = new Map<string, PenaltyLimits>()
 
   constructor(parts: PenaltyTrackerParts) {
     this.#parts = parts
@@ -67,20 +84,74 @@ export class PenaltyTracker {
       if (!isDenied || rule.penaltyLimits === undefined || rule === previous) continue
       previous = rule
       const limits = batch.items.flatMap(({ limit }, other) => (rules[other] === rule ? [limit] : []))
-      const offence = { rule, entity: rule.reader.read(request)!, key: item.key, limits, nowMs }
-      const { denials, claim } = rule.penaltyLimits
-      const count = createBatch([createItem(denials, item.key, 1)])
-      const bid = createBatch([createItem(claim, item.key, 1)])
-      // The same for one unit, but not answered from a deny cache, nor from a lease: only the store knows who was
-      // first.
-      bid.partial = true
-      this.#decide(count, () => {
-        const { verdict, blockedUntil } = count.items[0]!
-        if (verdict.remaining > 0 || blockedUntil > count.now) return
-        // A denied claim was granted to another node, or the caller is blocked already.
-        this.#decide(bid, () => void (bid.allowed && this.#block(offence)))
-      })
+      const violation = { rule, entity: rule.reader.read(request)!, key: item.key, limits, nowMs }
+      this.#count(rule.penaltyLimits, item.key, { full: () => this.#block(violation), blocked: () => undefined })
     }
+  }
+
+  /** Takes note of an offence. */
+  offended({ reader, entity: spelled, offence, nowMs }: OffendingCaller): void {
+    const { live, unblocked } = this.#parts
+    if (reader.hasAddress && unblocked.has(spelled)) return
+    const { dimension } = reader
+    const entity = reader.canonical(spelled)
+    const key = reader.keyOf(entity)
+    const { name, reason, block } = offence
+    const limits = this.#limitsOf(offence)
+    const keep = (lengthMs: number): void => {
+      if (live.blockOf(dimension, entity, nowMs) !== undefined) return
+      const until = Math.ceil(nowMs + lengthMs)
+      const strikes = (live.strikesOf(dimension, entity, nowMs)?.strikes ?? 0) + 1
+      const why = reason === undefined ? {} : { reason }
+      this.keep({ dimension, entity, until, strikes, forgottenAt: until, rule: name, ...why }, nowMs)
+    }
+    const blockMs = durationMs(block, 'block')
+    this.#count(limits, key, {
+      full: () => {
+        keep(blockMs)
+        const { denials } = limits
+        this.#change((store) =>
+          store.block(denials.rule, key, { micros: blockMs * MICROS_PER_MS, forgotten: [denials] }),
+        )
+      },
+      // Another node has blocked the caller.
+      blocked: keep,
+    })
+  }
+
+  #limitsOf({ name, after, within, block }: Offence): PenaltyLimits {
+    const text = JSON.stringify([name, after, within, block])
+    let limits = this.#offences.get(text)
+    if (limits === undefined) {
+      limits = limitsOfPenalty(name, { after, within, block })
+      if (this.#offences.size >= MOST_OFFENCES) this.#offences.clear()
+      this.#offences.set(text, limits)
+    }
+    return limits
+  }
+
+  /**
+   * Counts one violation of a caller. Calls `full` on one node when there are enough of them, and `blocked` with the
+   * rest of the block, in milliseconds, when the store knows that the caller is blocked for them already.
+   */
+  #count(
+    { denials, claim }: PenaltyLimits,
+    key: string,
+    then: { readonly full: () => void; readonly blocked: (restMs: number) => void },
+  ): void {
+    const count = createBatch([createItem(denials, key, 1)])
+    const bid = createBatch([createItem(claim, key, 1)])
+    // The same for one unit, but not answered from a deny cache, nor from a lease: only the store knows who was
+    // first.
+    bid.partial = true
+    this.#decide(count, () => {
+      const { verdict, blockedUntil } = count.items[0]!
+      if (blockedUntil > count.now) then.blocked((blockedUntil - count.now) / MICROS_PER_MS)
+      else if (verdict.remaining === 0) {
+        // A denied claim was granted to another node, or the caller is blocked already.
+        this.#decide(bid, () => void (bid.allowed && then.full()))
+      }
+    })
   }
 
   /** Puts a block in force here and hands it on. */
@@ -110,7 +181,11 @@ export class PenaltyTracker {
     const looks = rules.map(({ name }) => lookAt([blockOnly(name)], key))
     await decideEach(store, looks)
     const names = new Set([...rules.map(({ name }) => name), ...named])
-    const counted = rules.flatMap(({ penaltyLimits }) => penaltyLimits ?? [])
+    const offences = new Set(named.map(penaltyName))
+    const counted = [
+      ...rules.flatMap(({ penaltyLimits }) => penaltyLimits ?? []),
+      ...[...this.#offences.values()].filter(({ denials }) => offences.has(denials.rule)),
+    ]
     // Lifted whatever was seen, which may be from a moment ago.
     await Promise.all([
       ...Array.from(names, (name) => store.block(name, key, 0)),
@@ -148,7 +223,7 @@ export class PenaltyTracker {
    * Blocks a caller. A block that is running is not made longer: one of this rule is written again, because the store
    * may have lost it; during any other one, the denials are forgotten.
    */
-  #block({ rule, entity, key, limits, nowMs }: Offence): void {
+  #block({ rule, entity, key, limits, nowMs }: Violation): void {
     const { live } = this.#parts
     const { penalty, penaltyLimits, name } = rule
     const { denials } = penaltyLimits!
@@ -191,7 +266,7 @@ interface DeniedRequest {
 }
 
 /** Who was denied by what. */
-interface Offence {
+interface Violation {
   readonly rule: CompiledRule
   readonly entity: string
   readonly key: string

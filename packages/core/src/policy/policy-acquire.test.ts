@@ -1,8 +1,8 @@
 import { FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { memoryStore } from '../store/memory/memory-store.ts'
-import type { PolicyAcquireOptions, PolicyEngineOptions } from './policy-engine.ts'
 import { PolicyEngine } from './policy-engine.ts'
+import type { PolicyAcquireOptions, PolicyEngineOptions } from './policy-engine-options.ts'
 import type { PolicyRequest } from './rule-set/policy-request.ts'
 import type { RuleSet } from './rule-set/rule-set.ts'
 

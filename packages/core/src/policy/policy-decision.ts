@@ -11,6 +11,8 @@ export type PolicyDenyReason = DenyReason | 'denied'
 /** How one of the limits of a request stands. */
 export interface PolicyLimitReport extends LimitReport {
   readonly dimension: string
+  /** False: callers are not told of this limit. Else undefined. */
+  readonly announce: false | undefined
 }
 
 /** The answer to a request, over all rules that apply to it. A denial is an answer, not an error. */
@@ -47,6 +49,11 @@ export interface PolicyDecision {
   readonly delayMs: number
   /** One report for each limit that was decided, in the order of the rules. */
   readonly limits: readonly PolicyLimitReport[]
+  /**
+   * False: callers are not told of the rule whose numbers these are, because it says `announce: false` and it denied,
+   * or no other holds. Else undefined.
+   */
+  readonly announce: false | undefined
   /** Number of the rule set that decided; 0 when none was in force. */
   readonly version: number
   /** Set when the store could not be asked and this was decided without it; else undefined. */
@@ -80,6 +87,7 @@ class RecordedPolicyDecision implements PolicyDecision {
   readonly retryAfterMs: number
   readonly delayMs: number
   readonly limits: readonly PolicyLimitReport[]
+  readonly announce: false | undefined
   readonly version: number
   readonly failure: Failure | undefined
   readonly #decision: Decision
@@ -88,7 +96,8 @@ class RecordedPolicyDecision implements PolicyDecision {
     this.allowed = decision.allowed
     this.reason = decision.reason
     this.rule = decision.rule
-    this.dimension = dimensionOf(rules, decision.rule)
+    const deciding = ruleOf(rules, decision.rule)
+    this.dimension = deciding?.dimension ?? ''
     this.limit = decision.limit
     this.remaining = decision.remaining
     this.cost = decision.cost
@@ -97,8 +106,9 @@ class RecordedPolicyDecision implements PolicyDecision {
     this.delayMs = decision.delayMs
     this.limits =
       decision.limits.length > 0
-        ? decision.limits.map((report) => new DimensionReport(report, dimensionOf(rules, report.rule), report))
-        : [new DimensionReport(decision, this.dimension, meaningOf(limitOfDecision(decision)!))]
+        ? decision.limits.map((report) => new DimensionReport(report, ruleOf(rules, report.rule), report))
+        : [new DimensionReport(decision, deciding, meaningOf(limitOfDecision(decision)!))]
+    this.announce = announceOf(deciding)
     this.version = version
     this.failure = decision.failure
     this.#decision = decision
@@ -119,10 +129,15 @@ class DimensionReport implements PolicyLimitReport {
   readonly retryAfterMs: number
   readonly windowMs: number
   readonly quotaUnit: LimitReport['quotaUnit']
+  readonly announce: false | undefined
 
-  constructor(report: Omit<LimitReport, keyof Meaning>, dimension: string, { windowMs, quotaUnit }: Meaning) {
+  constructor(
+    report: Omit<LimitReport, keyof Meaning>,
+    rule: CompiledRule | undefined,
+    { windowMs, quotaUnit }: Meaning,
+  ) {
     this.rule = report.rule
-    this.dimension = dimension
+    this.dimension = rule?.dimension ?? ''
     this.allowed = report.allowed
     this.limit = report.limit
     this.remaining = report.remaining
@@ -130,6 +145,7 @@ class DimensionReport implements PolicyLimitReport {
     this.retryAfterMs = report.retryAfterMs
     this.windowMs = windowMs
     this.quotaUnit = quotaUnit
+    this.announce = announceOf(rule)
   }
 }
 
@@ -154,6 +170,7 @@ export function ruled(ruling: Ruling): PolicyDecision {
     cost: 0,
     delayMs: 0,
     limits: NO_REPORTS,
+    announce: undefined,
     failure: undefined,
   }
 }
@@ -164,7 +181,20 @@ export function ruled(ruling: Ruling): PolicyDecision {
  */
 export const storeDecisionOf: (decision: PolicyDecision) => Decision | undefined = RecordedPolicyDecision.decisionOf
 
-function dimensionOf(rules: readonly CompiledRule[], name: string): string {
-  for (const rule of rules) if (rule.name === name) return rule.dimension
-  return ''
+function ruleOf(rules: readonly CompiledRule[], name: string): CompiledRule | undefined {
+  for (const rule of rules) if (rule.name === name) return rule
+  return undefined
+}
+
+function announceOf(rule: CompiledRule | undefined): false | undefined {
+  return rule === undefined || rule.isAnnounced ? undefined : false
+}
+
+/**
+ * Which items of a batch may speak for it, by the rule of each: those that callers are told of. Undefined when they are
+ * told of all.
+ */
+export function announcedOnly(rules: readonly CompiledRule[]): ((index: number) => boolean) | undefined {
+  for (const rule of rules) if (!rule.isAnnounced) return (index) => rules[index]!.isAnnounced
+  return undefined
 }

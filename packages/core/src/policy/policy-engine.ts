@@ -5,22 +5,13 @@ import { decisionOn, decisionOnOne } from '../limiter/decision.ts'
 import { KeyQueue } from '../limiter/key-queue.ts'
 import { notePlace } from '../limiter/limiter-registry.ts'
 import { onRelease, reset } from '../limiter/release-listeners.ts'
-import { decide, deliver, MANY, refund } from '../limiter/rule-limiter.ts'
-import {
-  checkMaxWaiting,
-  checkOptionNames,
-  checkSignal,
-  checkSources,
-  checkWhole,
-  type OptionTaker,
-} from '../options/known-options.ts'
+import { chargedBy, decide, deliver, refund } from '../limiter/rule-limiter.ts'
+import { checkMaxWaiting, checkOptionNames, checkSignal, checkSources, checkWhole } from '../options/known-options.ts'
 import type { Duration } from '../rule/duration.ts'
 import { durationMicros, durationMs } from '../rule/duration.ts'
-import type { Rule } from '../rule/rule.ts'
 import { checkCost, createBatch, drawHolder } from '../store/batch.ts'
 import { receiptOf } from '../store/receipt.ts'
 import type { Answer, Batch, Mode, Settlement, Store } from '../store/store.ts'
-import type { AbortSignalLike } from '../system/abort.ts'
 import type { Clock } from '../system/clock.ts'
 import { MICROS_PER_MS, systemClock } from '../system/clock.ts'
 import type { Random } from '../system/random.ts'
@@ -37,12 +28,21 @@ import type { Block } from './entries/live-entry.ts'
 import { UnblockedAddresses } from './entries/unblocked-addresses.ts'
 import type { Explanation } from './explain-decision.ts'
 import { explainRules, withCounters } from './explain-decision.ts'
-import type { CostFunction } from './limits/compiled-rule.ts'
 import { DimensionReaders } from './limits/dimension-reader.ts'
 import { readPath } from './matching/path.ts'
 import { PenaltyTracker } from './penalty-tracker.ts'
 import type { PolicyDecision } from './policy-decision.ts'
-import { policyDecision, storeDecisionOf } from './policy-decision.ts'
+import { announcedOnly, policyDecision, storeDecisionOf } from './policy-decision.ts'
+import {
+  ACQUIRE,
+  ENGINE,
+  type Offence,
+  type PolicyAcquireOptions,
+  type PolicyEngineOptions,
+  type PolicyReserveOptions,
+  RESERVE,
+  VERSIONS,
+} from './policy-engine-options.ts'
 import type { PolicyObserver } from './policy-event.ts'
 import { tellPolicy } from './policy-event.ts'
 import type { PolicyReservation, ReservationClaim } from './policy-reservation.ts'
@@ -52,106 +52,16 @@ import { VersionSelector } from './policy-versions.ts'
 import type { ResolvedRequest } from './resolver.ts'
 import { checkRequest, Resolver } from './resolver.ts'
 import type { PolicyRequest } from './rule-set/policy-request.ts'
-import type { RuleSet } from './rule-set/rule-set.ts'
 import type { UndeclaredDimension } from './rule-set/undeclared-dimensions.ts'
 import { ShadowRunner } from './shadow-runner.ts'
 import { decideEach, whenAnswered } from './store-answer.ts'
 import type { Caller, RuleCounters, UsageReport } from './usage-report.ts'
 import { countersOf, ownerOf, usageReports } from './usage-report.ts'
 
-/** What a policy engine is made of. */
-export interface PolicyEngineOptions<M extends Mode = Mode> {
-  /** Where counters live. It is not closed by the engine. */
-  readonly store: Store<M>
-  /** The rules in force from the start. Default: none, which allows everything. `use` puts others in their place. */
-  readonly ruleSet?: RuleSet
-  /** Functions that rules may name as their cost. */
-  readonly costFunctions?: Readonly<Record<string, CostFunction>>
-  /** Bits of an IPv6 address that make one caller, 1 to 128. Default: 64. */
-  readonly ipv6PrefixLength?: number
-  /**
-   * Addresses and CIDR blocks that no penalty blocks, such as those of your proxies. Loopback addresses are never
-   * blocked by one.
-   */
-  readonly neverBlock?: readonly string[]
-  /**
-   * Limits requests that no enforced rule matches, each caller on its own: by user, else by API key, tenant, service,
-   * address; who names none of these counts together with all others. Default: such requests are not limited.
-   */
-  readonly defaultRule?: Rule
-  /**
-   * Is given every block that is set or made by a penalty, to keep and list it. What it throws is reported, and no
-   * more.
-   */
-  readonly keepBlock?: (block: Block) => unknown
-  /** Called with every event, synchronously: it should be quick. What it throws is ignored. */
-  readonly observer?: PolicyObserver
-  readonly clock?: Clock
-  readonly random?: Random
-  /** Timers for `acquire`. */
-  readonly timers?: Timers
-  /**
-   * Maximum number of requests waiting in `acquire` at once; one more is denied as if it had not waited. Default:
-   * 10,000.
-   */
-  readonly maxWaiting?: number
-}
-
-const TAKER: OptionTaker = {
-  name: 'PolicyEngine',
-  options: [
-    'store',
-    'ruleSet',
-    'costFunctions',
-    'ipv6PrefixLength',
-    'neverBlock',
-    'defaultRule',
-    'keepBlock',
-    'observer',
-    'clock',
-    'random',
-    'timers',
-    'maxWaiting',
-  ],
-  example: '{ store: memoryStore(), ruleSet }',
-}
-
-const VERSIONS: OptionTaker = {
-  name: 'PolicyEngine.use',
-  options: ['enforced', 'candidate'],
-  example: '{ enforced: { number: 1, ruleSet } }',
-}
-
-const RESERVE: OptionTaker = {
-  name: 'PolicyEngine.reserve',
-  options: ['expiresAfter'],
-  example: '{ expiresAfter: "1m" }',
-}
-
-const ACQUIRE: OptionTaker = {
-  name: 'PolicyEngine.acquire',
-  options: [...RESERVE.options, 'maxWait', 'signal'],
-  example: '{ maxWait: "5s" }',
-}
-
 /**
  * Longest pause of a waiting request between two looks, in milliseconds: rules and overrides may change at any time.
  */
 const LONGEST_PAUSE_MS = 1000
-
-/** How to reserve. */
-export interface PolicyReserveOptions {
-  /** After this time an unsettled reservation is given back. Default: 1 minute. Slots end with their lease. */
-  readonly expiresAfter?: Duration
-}
-
-/** How to wait. */
-export interface PolicyAcquireOptions extends PolicyReserveOptions {
-  /** Longest wait. A wait that is known to be longer is denied at once. Default: as long as it takes. */
-  readonly maxWait?: Duration
-  /** Ends the waiting with the signal's reason. Nothing is taken then. */
-  readonly signal?: AbortSignalLike
-}
 
 /**
  * Applies a rule set to requests: finds the rules that hold, resolves their limits, and decides all of them in one
@@ -175,7 +85,7 @@ export class PolicyEngine<M extends Mode = Mode> {
   readonly #maxWaiting: number
 
   constructor(options: PolicyEngineOptions<M>) {
-    checkOptionNames(options, TAKER)
+    checkOptionNames(options, ENGINE)
     checkSources(options)
     const { store, ruleSet, clock = systemClock, random = systemRandom, costFunctions = {}, observer } = options
     this.#timers = options.timers ?? systemTimers
@@ -257,7 +167,11 @@ export class PolicyEngine<M extends Mode = Mode> {
     batch.holdMicros = resolved.holdsSlots ? 0 : durationMicros(options.expiresAfter ?? '1m', 'expiresAfter')
     const finish = (answered: Batch): PolicyReservation<M> | PolicyDecision => {
       const receipt = answered.allowed ? receiptOf(answered) : undefined
-      const decision = policyDecision(decisionOn(answered, receipt), resolved.rules, resolved.version)
+      const decision = policyDecision(
+        decisionOn(answered, receipt, announcedOnly(resolved.rules)),
+        resolved.rules,
+        resolved.version,
+      )
       this.#follow(decision, answered, { resolved, request, nowMs })
       if (receipt === undefined) return decision
       return createPolicyReservation(store, decision, { receipt, cost: request.cost ?? 1 })
@@ -401,6 +315,18 @@ export class PolicyEngine<M extends Mode = Mode> {
   }
 
   /**
+   * Counts something that a caller did towards a block, such as a failed login. All nodes of the store count together.
+   * One of them blocks the caller, hands the block on to be kept, and notes it in the store; a node that the block has
+   * not been handed to learns of it from the next offence of the caller. Addresses of `neverBlock` are not blocked, and
+   * nothing is counted while the store is unavailable. Does not wait.
+   */
+  reportOffence(dimension: string, entity: string, offence: Offence): void {
+    const reader = this.#resolver.readerOf(dimension)
+    const nowMs = this.#clock.nowMicros() / MICROS_PER_MS
+    this.#penalties.offended({ reader, entity, offence, nowMs })
+  }
+
+  /**
    * Lifts the block of a caller, wherever it came from, and forgets what led to it: helps on the next request. Every
    * rule is covered that may have blocked the caller: of tiers, exemptions and candidates too, also one that has no
    * penalty any more or is gone. `rule`: a further one that is lifted unseen, such as a kept block names that this
@@ -431,7 +357,9 @@ export class PolicyEngine<M extends Mode = Mode> {
     const finish = (answered: Batch): PolicyDecision => {
       // A decision on one limit remembers what it charged by itself.
       const isOne = answered.items.length === 1 && answered.holder === 0
-      const decided = isOne ? decisionOnOne(answered) : MANY.finish(answered)
+      const decided = isOne
+        ? decisionOnOne(answered)
+        : decisionOn(answered, chargedBy(answered), announcedOnly(resolved.rules))
       const decision = policyDecision(decided, resolved.rules, resolved.version)
       if (charge) this.#follow(decision, answered, { resolved, request, nowMs })
       return decision

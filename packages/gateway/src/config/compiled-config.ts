@@ -1,5 +1,8 @@
 import type { Cidr } from '@sluice/core/internal'
-import type { UpstreamConfig } from './gateway-config.ts'
+import type { RoutedRequest } from '../routing/route-table.ts'
+import type { GatewayOptionsConfig, UpstreamConfig } from './gateway-config.ts'
+
+export type { RoutedRequest }
 
 /** Timeouts in milliseconds; `totalMs` is `Infinity` without a limit. */
 export interface Timeouts {
@@ -14,7 +17,7 @@ export interface Route {
   readonly name: string
   /** Key of `CompiledConfig.upstreams`. */
   readonly upstream: string
-  /** Path that is sent to the upstream, with its query. `path` is the request target in origin form. */
+  /** Target that is sent to the upstream, with its query. `path` is the request target in origin form. */
   readonly targetOf: (path: string) => string
   /** `Host` that is sent to the upstream. Undefined: that of the request. */
   readonly host: string | undefined
@@ -49,26 +52,21 @@ export interface Route {
   readonly priority: number
 }
 
-/** What a router needs to know of a request. */
-export interface RoutedRequest {
-  readonly method: string
-  /** In lower case, without port. Undefined if the request has none. */
-  readonly host: string | undefined
-  /** Request target in origin form, with its query. */
-  readonly path: string
-  /** Header by its lower-case name. */
-  header(name: string): string | undefined
-}
-
 /** Finds the route of a request. */
 export interface Router {
+  /** Undefined if there is none, or if the path is ambiguous. */
   find(request: RoutedRequest): Route | undefined
+  /** Whether a request without a route has an ambiguous path: answered with 400 rather than 404. */
+  isAmbiguous(request: RoutedRequest): boolean
   readonly routes: readonly Route[]
 }
 
 /** A checked configuration. Immutable. */
 export interface CompiledConfig {
+  /** As it was written; paths of files are absolute. */
+  readonly options: GatewayOptionsConfig
   readonly router: Router
+  /** Paths of files are absolute. */
   readonly upstreams: ReadonlyMap<string, UpstreamConfig>
   readonly trustedProxies: readonly string[]
   readonly proxyProtocolFrom: readonly Cidr[]

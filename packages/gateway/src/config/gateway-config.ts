@@ -1,3 +1,45 @@
+/** Choices of the configuration, each in the order in which messages list them. */
+export const ACCESS_LOGS = ['off', 'json', 'combined'] as const
+export const AUTH_MODES = ['required', 'optional', 'none'] as const
+export const BALANCINGS = ['round-robin', 'least-connections', 'hash'] as const
+export const CONCURRENCY_MODES = ['off', 'adaptive', 'fixed'] as const
+/** Signatures that a public key verifies. With `HS256`, whoever knows the public key could sign. */
+export const TOKEN_ALGORITHMS: readonly string[] = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+]
+
+/** What holds where the configuration says nothing. Durations in milliseconds. */
+export const DEFAULTS = {
+  accessLog: 'off',
+  maxBodyBytes: 10_485_760,
+  healthPaths: ['/livez', '/readyz'],
+  connectMs: 2000,
+  headersMs: 30_000,
+  idleMs: 60_000,
+  auth: 'optional',
+  blockStatuses: [401, 403],
+  denialStatus: 429,
+  webSocketBurstSeconds: 1,
+  retryAttempts: 1,
+  retryStatuses: [502, 503, 504],
+  retryBudget: 0.2,
+  priority: 1,
+  balance: 'round-robin',
+  concurrencyMode: 'off',
+  connections: 128,
+  resolveEveryMs: 10_000,
+  healthIntervalMs: 5000,
+  healthTimeoutMs: 2000,
+  healthyAfter: 2,
+  unhealthyAfter: 3,
+  passiveFailures: 5,
+  passivePauseMs: 1000,
+  concurrencyMin: 4,
+  concurrencyMax: 1000,
+  weight: 1,
+} as const
+
 /** The parts of a configuration file that describe the gateway, as they are written. */
 export interface GatewayConfig {
   /** Settings of all routes. */
@@ -10,19 +52,31 @@ export interface GatewayConfig {
 
 /** Settings of the gateway as a whole. */
 export interface GatewayOptionsConfig {
-  /** Networks whose `X-Forwarded-For` and `Forwarded` are believed. Default: none. */
+  /** Networks of proxies whose forwarding header is believed. Default: none. */
   readonly trustedProxies?: readonly string[]
+  /**
+   * The header that these proxies write: `X-Forwarded-For`, `Forwarded`, or one with a single address. Others are
+   * ignored, because proxies pass them through. Default: `X-Forwarded-For`.
+   */
+  readonly forwardedHeader?: string
   /** Networks that must start each connection with a PROXY protocol header. Default: none. */
   readonly proxyProtocolFrom?: readonly string[]
   readonly tls?: TlsConfig
-  readonly accessLog?: 'off' | 'json' | 'combined'
+  /** Default: `off`. */
+  readonly accessLog?: (typeof ACCESS_LOGS)[number]
   readonly timeouts?: TimeoutsConfig
   /** Largest request body. Default: 10 MiB. */
   readonly maxBodyBytes?: number
-  /** Paths that are answered by the gateway itself, without limits: liveness and readiness. */
+  /**
+   * Paths that the gateway answers itself, without limits: liveness and readiness. Default: `/livez` and `/readyz`.
+   */
   readonly healthPaths?: readonly string[]
   readonly consumers?: readonly ConsumerConfig[]
+  /** Headers that keys of consumers are read from. Default: `Authorization` and `X-API-Key`. */
+  readonly keyHeaders?: readonly string[]
   readonly jwt?: JwtConfig
+  /** Headers that tell upstreams who calls. Clients cannot set them. */
+  readonly identityHeaders?: IdentityHeadersConfig
   /** Services that must be available before the gateway is ready, by name. */
   readonly services?: Readonly<Record<string, StartupServiceConfig>>
 }
@@ -59,6 +113,18 @@ export interface ConsumerConfig {
   readonly tenant?: string
 }
 
+/** Names of the headers that tell upstreams who calls. */
+export interface IdentityHeadersConfig {
+  /** Default: `X-User-Id`. */
+  readonly user?: string
+  /** Default: `X-Tenant-Id`. */
+  readonly tenant?: string
+  /** Default: `X-Tier`. */
+  readonly tier?: string
+  /** Fingerprint of the key. Default: `X-Api-Key-Id`. */
+  readonly apiKey?: string
+}
+
 export interface JwtConfig {
   /** URL or path of a JSON Web Key Set. */
   readonly jwks: string
@@ -92,7 +158,7 @@ export interface RouteConfig {
   /** What limits call this request. Default: its path. */
   readonly resource?: string
   /** `required`: requests without a verified identity are answered with 401. Default: `optional`. */
-  readonly auth?: 'required' | 'optional' | 'none'
+  readonly auth?: (typeof AUTH_MODES)[number]
   /** `off`: nothing is limited here, such as for internal services that have their own limits. */
   readonly limits?: 'on' | 'off'
   readonly charge?: {
@@ -149,7 +215,8 @@ export interface RetriesConfig {
 
 export interface UpstreamConfig {
   readonly instances: readonly InstanceConfig[]
-  readonly balance?: 'round-robin' | 'least-connections' | 'hash'
+  /** Default: `round-robin`. */
+  readonly balance?: (typeof BALANCINGS)[number]
   /** With `hash`: by what. `header:NAME` and `cookie:NAME` name it. */
   readonly hashBy?: string
   readonly protocol?: 'http1' | 'http2'
@@ -175,7 +242,7 @@ export interface UpstreamConfig {
   readonly slowStart?: number | string
   readonly concurrency?: {
     /** `adaptive` finds the limit by latency. Default: `off`. */
-    readonly mode?: 'off' | 'adaptive' | 'fixed'
+    readonly mode?: (typeof CONCURRENCY_MODES)[number]
     readonly limit?: number
     readonly min?: number
     readonly max?: number

@@ -7,14 +7,22 @@ export interface Caller {
   readonly apiKey: string | undefined
   readonly tenant: string | undefined
   readonly tier: string | undefined
+  /**
+   * Headers that the upstream gets about the caller, names and values in turn, after `Identifier.removedHeaders` were
+   * removed: identity headers, and credentials that are not those of the gateway. Default: none.
+   */
+  readonly upstreamHeaders?: readonly string[]
 }
 
-/** A credential that was sent and is not valid, or none where one is required. */
+/** Why a request is answered without asking an upstream. */
 export interface Unauthenticated {
-  readonly status: 401
-  /** For `WWW-Authenticate`. */
+  /** 401: not authenticated. 429: too many failures from this address. 503: no key of the issuer is known yet. */
+  readonly status: 401 | 429 | 503
+  /** For `WWW-Authenticate`; empty unless 401. */
   readonly challenge: string
   readonly detail: string
+  /** For `Retry-After`. Default: none. */
+  readonly retryAfterSeconds?: number
 }
 
 /** What identification needs to know of a request. */
@@ -26,12 +34,20 @@ export interface CallerRequest {
 
 /** Decides who calls. One decision for authentication and limits. */
 export interface Identifier {
-  /** Synchronous unless a token has to be verified for the first time. */
+  /** Synchronous unless a token has to be verified for the first time. Does not fail. */
   identify(request: CallerRequest, auth: 'required' | 'optional' | 'none'): CallerAnswer | Promise<CallerAnswer>
-  /** Headers, in lower case, that are removed from every request: credentials of the gateway and its identity headers. */
+  /**
+   * Headers, in lower case, that are removed from every request: credentials of the gateway and its identity headers.
+   */
   readonly removedHeaders: ReadonlySet<string>
+  /** Loads keys. Resolves also when that fails: it is tried again. */
   start(): Promise<void>
   close(): Promise<void>
 }
 
 export type CallerAnswer = Caller | Unauthenticated
+
+/** Whether a request is answered with 401, 429 or 503. */
+export function isUnauthenticated(answer: CallerAnswer): answer is Unauthenticated {
+  return 'status' in answer
+}

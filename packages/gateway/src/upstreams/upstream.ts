@@ -10,8 +10,10 @@ export interface BalancedRequest {
 
 /** An instance that was chosen for one attempt. Call `finish` exactly once. */
 export interface Attempt {
-  /** `http://host:port` as configured: label of metrics and logs. */
+  /** Unique in the upstream, for `tried` and logs: the URL, with the address if the name of the URL has several. */
   readonly instance: string
+  /** `http://host:port` as configured: label of metrics. */
+  readonly url: string
   readonly dispatcher: Dispatcher
   /** Host and port, for requests that bring no `Host`. */
   readonly authority: string
@@ -57,13 +59,30 @@ export interface Upstream {
 /** How an upstream stands. */
 export interface UpstreamStats {
   readonly name: string
-  readonly instances: readonly {
-    readonly instance: string
-    readonly health: 'healthy' | 'unhealthy' | 'unresolved'
-    readonly breaker: 'closed' | 'open' | 'half-open'
-    readonly inFlight: number
-    readonly weight: number
-    /** Undefined without a concurrency limit. */
-    readonly concurrencyLimit: number | undefined
-  }[]
+  readonly instances: readonly InstanceStats[]
+  /** Names without any usable address, each with the reason. */
+  readonly unresolved: readonly { readonly url: string; readonly problem: string }[]
+  /** Retries allowed so far, and those that the budget did not allow. */
+  readonly retries: { readonly taken: number; readonly denied: number }
+  /** Requests that no instance could take. */
+  readonly turnedAway: { readonly noHealthyInstance: number; readonly noCapacity: number }
+}
+
+/** How an instance stands. */
+export interface InstanceStats {
+  /** Unique in the upstream. */
+  readonly instance: string
+  /** As configured; the same for all addresses of one name. */
+  readonly url: string
+  readonly health: 'healthy' | 'unhealthy'
+  readonly breaker: 'closed' | 'open' | 'half-open'
+  readonly inFlight: number
+  /** Less than configured during slow start. */
+  readonly weight: number
+  /** Undefined without a concurrency limit. */
+  readonly concurrencyLimit: number | undefined
+  /** Attempts so far. */
+  readonly requests: number
+  /** Those that failed. */
+  readonly failures: number
 }

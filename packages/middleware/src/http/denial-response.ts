@@ -108,9 +108,9 @@ function advice(retryAfter: number | null, limit = 0): string {
   return `Try again in ${retryAfter} ${retryAfter === 1 ? 'second' : 'seconds'}.`
 }
 
-/** The denying rules, each once. Falls back to the deciding rule. */
-function violatedRules({ limits = [], rule }: DecisionLike): readonly string[] {
-  const rules = new Set(limits.filter((report) => report.retryAfterMs > 0).map((report) => report.rule))
-  if (rules.size > 0) return [...rules]
-  return rule === '' ? [] : [rule]
+/** The denying rules that callers are told of, each once. Falls back to the deciding rule. */
+function violatedRules({ limits = [], rule, announce }: DecisionLike): readonly string[] {
+  const told = limits.filter((report) => report.retryAfterMs > 0 && report.announce !== false)
+  if (told.length > 0) return [...new Set(told.map((report) => report.rule))]
+  return rule === '' || announce === false ? [] : [rule]
 }

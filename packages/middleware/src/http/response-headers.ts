@@ -71,7 +71,8 @@ function joined(context: Marked, decision: DecisionLike): DecisionLike {
 }
 
 function narrower(before: DecisionLike, decision: DecisionLike): DecisionLike {
-  const isEarlier = decision.allowed && isLess(before.remaining, decision.remaining)
+  const isNarrower = decision.announce === false || isLess(before.remaining, decision.remaining)
+  const isEarlier = decision.allowed && before.announce !== false && isNarrower
   return { ...(isEarlier ? before : decision), limits: [...reportsOf(before), ...reportsOf(decision)] }
 }
 

@@ -77,11 +77,30 @@ export function byApiKey<Context>(options: ApiKeyOptions<Context>): KeyFunction<
 /** The key of a request, normalized. Undefined if missing or ambiguous. */
 function presentedKey(request: HttpRequest, header: string, scheme: string | undefined): string | undefined {
   const line = singleLine(request.header(header))
-  if (line === undefined || line.length > LONGEST_KEY) return undefined
-  const text = trimBlanks(line)
-  if (scheme === undefined) return wordOf(text)
-  const credentials = CREDENTIALS.exec(text)
-  return credentials?.[1]?.toLowerCase() === scheme ? wordOf(credentials[2]!) : undefined
+  if (line === undefined) return undefined
+  if (scheme === undefined) return keyIn(line)
+  const credentials = credentialsIn(line)
+  return credentials?.scheme === scheme ? credentials.key : undefined
+}
+
+/** Credentials of an `Authorization` header. */
+export interface Credentials {
+  /** In lower case. */
+  readonly scheme: string
+  /** Normalized. Undefined if it is not one word. */
+  readonly key: string | undefined
+}
+
+/** Scheme and key of an `Authorization` header. Undefined if there is no scheme. */
+export function credentialsIn(line: string): Credentials | undefined {
+  if (line.length > LONGEST_KEY) return undefined
+  const found = CREDENTIALS.exec(trimBlanks(line))
+  return found === null ? undefined : { scheme: found[1]!.toLowerCase(), key: wordOf(found[2]!) }
+}
+
+/** The key in a header that holds only a key, normalized. Undefined if it is not one word. */
+export function keyIn(line: string): string | undefined {
+  return line.length > LONGEST_KEY ? undefined : wordOf(trimBlanks(line))
 }
 
 function isToken(text: unknown): boolean {
@@ -94,8 +113,10 @@ function wordOf(text: string): string | undefined {
   return KEY.test(word) ? word : undefined
 }
 
-/** A header sent twice with different values is ambiguous: other parties may choose either. */
-function singleLine(lines: HeaderLines): string | undefined {
+/**
+ * The one value of a header. A header sent twice with different values is ambiguous: other parties may choose either.
+ */
+export function singleLine(lines: HeaderLines): string | undefined {
   if (lines === undefined || typeof lines === 'string') return lines
   return lines.every((line) => line === lines[0]) ? lines[0] : undefined
 }

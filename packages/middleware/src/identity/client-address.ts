@@ -40,6 +40,9 @@ export interface CompiledTrust {
   readonly peers: MatchCache<string>
 }
 
+/** What the address of a client is read from. */
+export type ForwardedRequest = Pick<HttpRequest, 'peerAddress' | 'header'>
+
 const NAMED_NETWORKS: Readonly<Record<string, readonly string[]>> = {
   loopback: ['127.0.0.0/8', '::1'],
   private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
@@ -89,7 +92,7 @@ export function compileTrust(trustProxy: TrustedProxies | undefined): CompiledTr
  * if the connection has no address and no trusted proxy reports one. An invalid entry ends the search at the previous
  * hop, so that a client can never choose the result.
  */
-export function clientAddress(request: HttpRequest, trust: CompiledTrust): string | undefined {
+export function clientAddress(request: ForwardedRequest, trust: CompiledTrust): string | undefined {
   const { peerAddress } = request
   const found = isTrusted(peerAddress, trust) ? lastHop(request, trust) : undefined
   if (found !== undefined) return found.toString()
@@ -135,7 +138,7 @@ export function untrustedHop(request: HttpRequest, trust: CompiledTrust): string
 }
 
 /** The deciding hop. Undefined if it is the peer of the connection. */
-function lastHop(request: HttpRequest, trust: CompiledTrust): IpAddress | undefined {
+function lastHop(request: ForwardedRequest, trust: CompiledTrust): IpAddress | undefined {
   const { hops, networks, header, syntax } = trust
   if (syntax === 'single') return singleAddress(request.header(header))
   const entries = new ForwardedHops(request.header(header), syntax)

@@ -563,3 +563,42 @@ describe('mistakes in how it is used', () => {
     expect(codes).toEqual(['SLUICE_USE_SHARED_NAME'])
   })
 })
+
+describe('a rule that callers are not told of', () => {
+  const hidden = { name: 'hidden', resource: '*', dimension: 'ip', limit: 1, window: '1m', announce: false } as const
+  const told = { name: 'told', resource: '*', dimension: 'global', limit: 100, window: '1m' } as const
+
+  it('is in no header, and in no word of its denial', () => {
+    const clock = new FakeClock()
+    const engine = new PolicyEngine({ store: memoryStore({ clock }), clock, ruleSet: { rules: [hidden, told] } })
+    const { now } = scene({ engine, headers: 'both' })
+    const allowed = now()
+    expect(JSON.stringify(allowed.headers)).not.toContain('hidden')
+    expect(allowed.headers).toMatchObject({ 'X-RateLimit-Limit': '100', 'X-RateLimit-Remaining': '99' })
+    const denied = now() as Denial
+    expect(denied).toMatchObject({ status: 429, headers: { 'Retry-After': '60' } })
+    expect(Object.keys(denied.headers).filter((name) => name.startsWith('X-'))).toEqual([])
+    expect(denied.headers['RateLimit']).toBe('"told";r=99')
+    expect(JSON.parse(denied.body)).toMatchObject({
+      detail: 'Try again in 60 seconds.',
+      'violated-policies': [],
+      limit: null,
+      remaining: null,
+      resetAt: null,
+      retryAfter: 60,
+    })
+  })
+
+  it('does not take the place of another limiter before the same handler', () => {
+    const engineOf = (rule: typeof hidden | typeof told) =>
+      new PolicyEngine({ store: memoryStore(), ruleSet: { rules: [rule] } })
+    const call: Call = {}
+    const one = scene({ engine: engineOf(told) })
+    const other = scene({ engine: engineOf(hidden) })
+    expect(one.now(call).headers).toMatchObject({ 'X-RateLimit-Limit': '100' })
+    expect(other.now(call).headers).toMatchObject({ 'X-RateLimit-Limit': '100' })
+    const reversed: Call = {}
+    expect(scene({ engine: engineOf(hidden) }).now(reversed).headers).toEqual({})
+    expect(one.now(reversed).headers).toMatchObject({ 'X-RateLimit-Limit': '100' })
+  })
+})

@@ -18,15 +18,20 @@ const CONTENT_TYPE = 'application/grpc'
 /** With a subtype or parameters. Other messages than protobuf, and gRPC-Web, are not understood. */
 const ACCEPTED_TYPE = /^application\/grpc(?:\+proto)?(?:;|$)/
 
-const OK_HEADERS = Object.freeze({ ':status': 200, 'content-type': CONTENT_TYPE })
 const OK_TRAILERS = Object.freeze({ 'grpc-status': '0' })
 const TRAILERS_FOLLOW = Object.freeze({ waitForTrailers: true })
+/** Names and values in turn, which Node takes faster than an object. A new array each time: Node adds to it. */
+function okHeaders(): string[] {
+  return [':status', '200', 'content-type', CONTENT_TYPE]
+}
+
 const NOTHING_FOLLOWS = Object.freeze({ endStream: true })
 
 /** The HTTP status for a stream that is no call of gRPC; undefined if it is one. */
 export function httpStatusOf(headers: IncomingHttpHeaders): number | undefined {
   if (headers[':method'] !== 'POST') return 405
-  return ACCEPTED_TYPE.test(headers['content-type'] ?? '') ? undefined : 415
+  const type = headers['content-type'] ?? ''
+  return type === CONTENT_TYPE || ACCEPTED_TYPE.test(type) ? undefined : 415
 }
 
 const TIMEOUT = /^(\d{1,8})([HMSmun])$/
@@ -100,42 +105,64 @@ export class MessageReader {
   }
 }
 
+/** The message of a chunk that holds one whole message and nothing else, which is the usual case; else undefined. */
+function wholeMessage(chunk: Buffer): Buffer | undefined {
+  if (chunk.length < FRAME_PREFIX_BYTES || chunk.length > MAX_MESSAGE_BYTES || chunk[0] !== 0) return undefined
+  return chunk.readUInt32BE(1) === chunk.length - FRAME_PREFIX_BYTES ? chunk.subarray(FRAME_PREFIX_BYTES) : undefined
+}
+
 function incomplete(): GrpcError {
   return new GrpcError('INTERNAL', 'The message is incomplete: expected as many bytes as its frame says')
 }
 
-/** What a call is handled with. */
-export interface GrpcCallParts {
-  readonly startedMs: number
+/** What handles the calls of a listener. */
+export interface GrpcCallHandler<Method> {
   readonly memory: MessageMemory
   /** The message of the client is complete. What it throws ends the call. */
-  readonly onMessage: (message: Buffer) => void
+  onMessage(message: Buffer, call: GrpcCall<Method>): void
   /** Called once, when the call has ended or the client is gone. */
-  readonly onEnd: (status: GrpcStatus) => void
+  onEnd(status: GrpcStatus, call: GrpcCall<Method>): void
+  /** Called once, when nothing is left of the call. */
+  onClose(call: GrpcCall<Method>): void
   /** The error that the call ends with for something that was thrown. */
-  readonly errorOf: (error: unknown) => GrpcError
+  errorOf(error: unknown): GrpcError
 }
 
-/** One call: reads the message of the client, and sends one message or several, and a status. It ends once. */
-export class GrpcCall {
+/** Where a stream keeps its call: the events of all streams share their callbacks. */
+const CALL = Symbol('call')
+
+type CallStream = ServerHttp2Stream & { [CALL]: GrpcCall }
+
+/**
+ * One call: reads the message of the client, and sends one message or several, and a status. It ends once. A message
+ * that came whole is handled at once, without waiting for the end of the stream: what follows it is not read.
+ */
+export class GrpcCall<Method = unknown> {
   readonly headers: IncomingHttpHeaders
+  readonly method: Method
   readonly startedMs: number
   /** Whether the message of the client is still being read. */
   isReading = true
   readonly #stream: ServerHttp2Stream
-  readonly #parts: GrpcCallParts
-  readonly #reader = new MessageReader()
+  readonly #handler: GrpcCallHandler<Method>
+  #reader: MessageReader | undefined
   #takenBytes = 0
   #status: GrpcStatus | undefined
 
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, parts: GrpcCallParts) {
+  constructor(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    { method, startedMs, handler }: GrpcCallParts<Method>,
+  ) {
     this.headers = headers
-    this.startedMs = parts.startedMs
+    this.method = method
+    this.startedMs = startedMs
     this.#stream = stream
-    this.#parts = parts
-    stream.on('data', (chunk: Buffer) => this.#read(chunk))
-    stream.on('end', () => this.#finishReading())
-    stream.on('close', () => this.#end('CANCELLED'))
+    this.#handler = handler
+    ;(stream as CallStream)[CALL] = this as GrpcCall
+    stream.on('data', onData)
+    stream.on('end', onEnd)
+    stream.on('close', onClose)
   }
 
   /** Read where it is needed: it costs more than most of a call. */
@@ -166,58 +193,107 @@ export class GrpcCall {
   fail({ status, message }: GrpcError): void {
     if (this.hasEnded) return
     this.#end(status)
-    const trailers = { 'grpc-status': String(GRPC_STATUS[status]), 'grpc-message': encodedMessage(message) }
+    const code = String(GRPC_STATUS[status])
+    const text = encodedMessage(message)
     if (this.#stream.headersSent) {
-      this.#stream.once('wantTrailers', () => this.#stream.sendTrailers(trailers))
+      this.#stream.once('wantTrailers', () => this.#stream.sendTrailers({ 'grpc-status': code, 'grpc-message': text }))
       this.#stream.end()
-    } else this.#stream.respond({ ...OK_HEADERS, ...trailers }, NOTHING_FOLLOWS)
-    this.#endReading()
+    } else this.#stream.respond([...okHeaders(), 'grpc-status', code, 'grpc-message', text], NOTHING_FOLLOWS)
+    this.endReading()
+  }
+
+  /** Nothing more is wanted of a client that is still sending: NO_ERROR says that the answer counts. */
+  endReading(): void {
+    if (!this.#stream.readableEnded) this.#stream.close(constants.NGHTTP2_NO_ERROR)
   }
 
   #respond(): void {
     if (this.#stream.headersSent) return
-    this.#stream.respond(OK_HEADERS, TRAILERS_FOLLOW)
-    this.#stream.once('wantTrailers', () => {
-      if (this.#status === 'OK') this.#stream.sendTrailers(OK_TRAILERS)
-    })
+    this.#stream.respond(okHeaders(), TRAILERS_FOLLOW)
+    this.#stream.on('wantTrailers', onTrailers)
   }
 
-  #read(chunk: Buffer): void {
+  /** Takes a chunk of the stream. */
+  read(chunk: Buffer): void {
     if (!this.isReading) return
     try {
-      this.#parts.memory.take(chunk.length)
-      this.#takenBytes += chunk.length
-      this.#reader.add(chunk)
+      const message = this.#reader === undefined ? wholeMessage(chunk) : undefined
+      if (message === undefined) this.#keep(chunk)
+      else this.#handle(message)
     } catch (error) {
-      this.fail(this.#parts.errorOf(error))
+      this.fail(this.#handler.errorOf(error))
     }
   }
 
-  #finishReading(): void {
+  #keep(chunk: Buffer): void {
+    this.#handler.memory.take(chunk.length)
+    this.#takenBytes += chunk.length
+    this.#reader ??= new MessageReader()
+    this.#reader.add(chunk)
+  }
+
+  /** The client sends no more. */
+  finishReading(): void {
     if (!this.isReading) return
+    try {
+      this.#handle((this.#reader ?? new MessageReader()).finish())
+    } catch (error) {
+      this.fail(this.#handler.errorOf(error))
+    }
+  }
+
+  /** The stream is closed. */
+  close(): void {
+    this.#end('CANCELLED')
+    this.#handler.onClose(this)
+  }
+
+  /** All messages were sent. */
+  sendTrailers(): void {
+    if (this.#status === 'OK') this.#stream.sendTrailers(OK_TRAILERS)
+  }
+
+  #handle(message: Buffer): void {
     this.#stopReading()
-    try {
-      this.#parts.onMessage(this.#reader.finish())
-    } catch (error) {
-      this.fail(this.#parts.errorOf(error))
-    }
-  }
-
-  /** Nothing more is wanted of a client that is still sending: NO_ERROR says that the answer counts. */
-  #endReading(): void {
-    if (!this.#stream.readableEnded) this.#stream.close(constants.NGHTTP2_NO_ERROR)
+    this.#handler.onMessage(message, this)
   }
 
   #stopReading(): void {
     this.isReading = false
-    this.#parts.memory.release(this.#takenBytes)
+    if (this.#takenBytes > 0) this.#handler.memory.release(this.#takenBytes)
     this.#takenBytes = 0
+    this.#reader = undefined
   }
 
   #end(status: GrpcStatus): void {
     if (this.#status !== undefined) return
     this.#status = status
     this.#stopReading()
-    this.#parts.onEnd(status)
+    this.#handler.onEnd(status, this)
   }
+}
+
+/** What a call is handled with. */
+export interface GrpcCallParts<Method> {
+  readonly method: Method
+  readonly startedMs: number
+  readonly handler: GrpcCallHandler<Method>
+}
+
+// Listeners of all streams, so that a call needs no closures.
+
+function onData(this: ServerHttp2Stream, chunk: Buffer): void {
+  ;(this as CallStream)[CALL].read(chunk)
+}
+
+function onEnd(this: ServerHttp2Stream): void {
+  ;(this as CallStream)[CALL].finishReading()
+}
+
+function onClose(this: ServerHttp2Stream): void {
+  ;(this as CallStream)[CALL].close()
+}
+
+function onTrailers(this: ServerHttp2Stream): void {
+  ;(this as CallStream)[CALL].sendTrailers()
 }

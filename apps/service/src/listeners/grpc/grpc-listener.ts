@@ -1,4 +1,10 @@
-import type { Http2Server, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
+import type {
+  Http2SecureServer,
+  Http2Server,
+  IncomingHttpHeaders,
+  ServerHttp2Session,
+  ServerHttp2Stream,
+} from 'node:http2'
 import { createSecureServer, createServer } from 'node:http2'
 import type { Socket } from 'node:net'
 import { OPERATIONS } from '@sluice/contract'
@@ -12,8 +18,9 @@ import type { ServiceContext } from '../../service-context.ts'
 import type { GrpcSettings } from '../../settings.ts'
 import type { ConnectionLimit } from '../connection-limit.ts'
 import type { Listener } from '../listener.ts'
-import { listen, listenerAccess, PORT_VARIABLES } from '../listener.ts'
-import { tlsFiles } from '../tls-files.ts'
+import { listen, listenAttempt, listenerAccess } from '../listener.ts'
+import { ListenerTls } from '../tls-files.ts'
+import type { GrpcCallHandler } from './grpc-call.ts'
 import { GrpcCall, httpStatusOf, MessageMemory } from './grpc-call.ts'
 import { GrpcMetrics } from './grpc-metrics.ts'
 import type { GrpcStatus } from './grpc-status.ts'
@@ -70,21 +77,32 @@ interface GrpcMethod {
   readonly handle: (message: Buffer, call: GrpcCall) => void | Promise<void>
 }
 
+/** A call of one of them; of none if the client named another. */
+type MethodCall = GrpcCall<GrpcMethod | undefined>
+
 /** Serves the rate limit protocol of Envoy, and the gRPC health service. */
 export class GrpcListener implements Listener {
   readonly name = 'grpc'
+  readonly tls: ListenerTls | undefined
   readonly #parts: GrpcListenerParts
   readonly #server: Http2Server
   readonly #sockets = new Set<Socket>()
   /** With the time that they were opened at, or `Infinity` once the client has sent its preface. */
   readonly #sessions = new Map<ServerHttp2Session, number>()
-  readonly #reading = new Set<GrpcCall>()
+  /** In the order of their start. */
+  readonly #calls = new Set<MethodCall>()
   readonly #methods: ReadonlyMap<string, GrpcMethod>
   readonly #health: HealthService
   readonly #metrics: GrpcMetrics
-  readonly #memory = new MessageMemory(MAX_UNFINISHED_BYTES)
   readonly #needsKey: boolean
   readonly #stopping = new AbortController()
+  readonly #handler: GrpcCallHandler<GrpcMethod | undefined> = {
+    memory: new MessageMemory(MAX_UNFINISHED_BYTES),
+    onMessage: (message, call) => this.#handle(message, call),
+    onEnd: (status, call) => this.#ended(status, call),
+    onClose: (call) => this.#calls.delete(call),
+    errorOf: (error) => this.#errorOf(error),
+  }
 
   constructor(parts: GrpcListenerParts) {
     this.#parts = parts
@@ -118,6 +136,7 @@ export class GrpcListener implements Listener {
       [...this.#methods.values()].map(({ name }) => name),
     )
     this.#needsKey = listenerAccess('grpc', context.settings) === 'key'
+    this.tls = settings.tls && new ListenerTls({ ...context, listener: 'grpc', tls: settings.tls })
     this.#server = this.#createServer()
   }
 
@@ -133,10 +152,10 @@ export class GrpcListener implements Listener {
   async start(): Promise<void> {
     const { port, sharesPort, context } = this.#parts
     const { settings, log } = context
-    const attempt = { host: settings.host, port, variable: PORT_VARIABLES.grpc }
     const onLater = (error: Error): void => log.error('the gRPC listener failed', { error: errorFields(error) })
-    await listen(this.#server, attempt, { sharesPort, onLater })
+    await listen(this.#server, listenAttempt('grpc', settings, port), { sharesPort, onLater })
     void this.#sweep()
+    void this.tls?.follow(this.#server as unknown as Http2SecureServer, this.#stopping.signal)
   }
 
   /** Watches get the new status at once. Every connection gets GOAWAY, so that clients connect to other nodes. */
@@ -168,12 +187,11 @@ export class GrpcListener implements Listener {
   }
 
   #createServer(): Http2Server {
-    const { tls } = this.#parts.settings
     const options = { ...RESETS, settings: { maxConcurrentStreams: MAX_STREAMS } }
     const server =
-      tls === undefined
+      this.tls === undefined
         ? createServer(options)
-        : createSecureServer({ ...options, ...tlsFiles('grpc', tls), handshakeTimeout: CLIENT_TIMEOUT_MS })
+        : createSecureServer({ ...options, ...this.tls.files, handshakeTimeout: CLIENT_TIMEOUT_MS })
     // Before the server itself, which makes a session of the connection.
     server.prependListener('connection', (socket: Socket) => this.#accept(socket))
     server.on('session', (session) => this.#open(session))
@@ -211,7 +229,7 @@ export class GrpcListener implements Listener {
 
   #serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     // The stream of a client that is gone; its call ends when it is closed.
-    stream.on('error', () => undefined)
+    stream.on('error', IGNORED)
     const status = httpStatusOf(headers)
     if (status !== undefined) {
       this.#metrics.count(undefined, 'UNIMPLEMENTED')
@@ -221,13 +239,11 @@ export class GrpcListener implements Listener {
     }
     const method = this.#methods.get(headers[':path'] ?? '')
     const call = new GrpcCall(stream, headers, {
+      method,
       startedMs: this.#parts.monotonicMs(),
-      memory: this.#memory,
-      onMessage: (message) => this.#handle(method!, message, call),
-      onEnd: (ended) => this.#ended(call, method, ended),
-      errorOf: this.#errorOf,
+      handler: this.#handler,
     })
-    this.#reading.add(call)
+    this.#calls.add(call)
     try {
       if (method === undefined) throw new GrpcError('UNIMPLEMENTED', 'The method is unknown')
       requireIdentity(headers)
@@ -245,20 +261,20 @@ export class GrpcListener implements Listener {
     if (who.tenant !== undefined && narrowingOf(id) === undefined) throw grpcErrorOfAnswer(notForTenants(role))
   }
 
-  #handle(method: GrpcMethod, message: Buffer, call: GrpcCall): void {
-    this.#reading.delete(call)
-    const answering = method.handle(message, call)
+  #handle(message: Buffer, call: MethodCall): void {
+    // Calls of unknown methods have failed already.
+    const answering = call.method!.handle(message, call)
     answering?.catch((error: unknown) => call.fail(this.#errorOf(error)))
   }
 
-  #ended(call: GrpcCall, method: GrpcMethod | undefined, status: GrpcStatus): void {
-    this.#reading.delete(call)
-    this.#health.forget(call)
+  #ended(status: GrpcStatus, call: MethodCall): void {
+    const { method } = call
+    if (method?.isUnary === false) this.#health.forget(call)
     this.#metrics.count(method?.name, status)
     if (method?.isUnary === true) this.#metrics.time(method.name, this.#parts.monotonicMs() - call.startedMs)
   }
 
-  readonly #errorOf = (error: unknown): GrpcError => {
+  #errorOf(error: unknown): GrpcError {
     const known = grpcErrorOf(error)
     if (known !== undefined) return known
     this.#parts.context.log.error('a gRPC call failed', { error: errorFields(error) })
@@ -271,7 +287,7 @@ export class GrpcListener implements Listener {
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  /** Ends what clients let wait: connections without a preface, and calls without their message. */
+  /** Ends what clients let wait: connections without a preface, calls without their message, and sides left open. */
   async #sweep(): Promise<void> {
     const { monotonicMs, context } = this.#parts
     const { signal } = this.#stopping
@@ -279,14 +295,16 @@ export class GrpcListener implements Listener {
       await context.sleep(SWEEP_EVERY_MS, signal).catch(() => undefined)
       const overdueMs = monotonicMs() - CLIENT_TIMEOUT_MS
       for (const [session, openedMs] of this.#sessions) if (openedMs < overdueMs) session.destroy()
-      for (const call of this.#reading) {
-        // Calls are in the order of their start.
+      for (const call of this.#calls) {
         if (call.startedMs >= overdueMs) break
-        call.fail(new GrpcError('DEADLINE_EXCEEDED', 'The message did not come in time'))
+        if (call.isReading) call.fail(new GrpcError('DEADLINE_EXCEEDED', 'The message did not come in time'))
+        else if (call.hasEnded) call.endReading()
       }
     }
   }
 }
+
+const IGNORED = (): void => undefined
 
 function requireIdentity(headers: IncomingHttpHeaders): void {
   const encoding = headers['grpc-encoding']

@@ -100,11 +100,18 @@ export class ProtobufReader {
     }
   }
 
-  /** Reads the fields of a message within with `read`, until it has no more. */
-  message(read: () => void): void {
+  /**
+   * Enters a message within: its fields come next, until it has no more. Returns what {@link leave} needs afterwards.
+   * No callback, because one would be allocated for each message.
+   */
+  enter(): number {
     const outerEnd = this.#end
     this.#end = this.#lengthEnd()
-    while (this.hasMore) read()
+    return outerEnd
+  }
+
+  /** Goes on after a message within that has no more fields. */
+  leave(outerEnd: number): void {
     this.#end = outerEnd
   }
 
@@ -217,6 +224,8 @@ export class ProtobufWriter {
   /** A text; an empty one is left out, as protobuf does. */
   string(field: number, value: string): void {
     if (value === '') return
+    // Names and values of headers. Two calls of Buffer cost more than this loop.
+    if (value.length <= SHORT_TEXT && this.#shortAscii(field, value)) return
     const length = Buffer.byteLength(value)
     this.#reserve(2 * LONGEST_VARINT + length)
     this.#varint(tagOf(field, WIRE_TYPE.bytes))
@@ -224,12 +233,15 @@ export class ProtobufWriter {
     this.#length += this.#bytes.write(value, this.#length, 'utf8')
   }
 
-  /** A message within. An empty one is there, too. */
-  message(field: number, write: () => void): void {
+  /** Begins a message within: what is written next belongs to it. Returns what {@link end} needs. */
+  begin(field: number): number {
     this.#reserve(LONGEST_VARINT)
     this.#varint(tagOf(field, WIRE_TYPE.bytes))
-    const start = ++this.#length
-    write()
+    return ++this.#length
+  }
+
+  /** Ends the message within that began at `start`. An empty one is there, too. */
+  end(start: number): void {
     const length = this.#length - start
     if (length <= LARGEST_ONE_BYTE) {
       this.#bytes[start - 1] = length
@@ -241,6 +253,26 @@ export class ProtobufWriter {
     this.#length = start - 1
     this.#varint(length)
     this.#length += length
+  }
+
+  /** Writes a text of ASCII; false, with nothing written, if it is none. */
+  #shortAscii(field: number, value: string): boolean {
+    this.#reserve(2 * LONGEST_VARINT + SHORT_TEXT)
+    const start = this.#length
+    this.#varint(tagOf(field, WIRE_TYPE.bytes))
+    const bytes = this.#bytes
+    let position = this.#length
+    bytes[position++] = value.length
+    for (let index = 0; index < value.length; index++) {
+      const code = value.charCodeAt(index)
+      if (code > LARGEST_ONE_BYTE) {
+        this.#length = start
+        return false
+      }
+      bytes[position++] = code
+    }
+    this.#length = position
+    return true
   }
 
   #varint(value: number): void {

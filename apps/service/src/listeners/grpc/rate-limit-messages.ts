@@ -73,7 +73,8 @@ export function readRateLimitRequest(reader: ProtobufReader): ValidEnvoyRequest 
 function readDescriptor(reader: ProtobufReader, index: number): ValidEnvoyDescriptor {
   const descriptor: DescriptorDraft = { entries: [] }
   let limit: LimitDraft | undefined
-  reader.message(() => {
+  const outer = reader.enter()
+  while (reader.hasMore) {
     const tag = reader.tag()
     if (tag === DESCRIPTOR.entries) {
       if (descriptor.entries.length === MOST_ENVOY_ENTRIES)
@@ -85,7 +86,8 @@ function readDescriptor(reader: ProtobufReader, index: number): ValidEnvoyDescri
     } else if (tag === DESCRIPTOR.hitsAddend) descriptor.hitsAddend = readUint64Value(reader, descriptor.hitsAddend)
     else if (tag === DESCRIPTOR.isNegativeHits) descriptor.isNegativeHits = reader.bool()
     else reader.skip(tag)
-  })
+  }
+  reader.leave(outer)
   if (limit !== undefined) descriptor.limit = validLimit(limit, index)
   checkDescriptor(descriptor, index)
   return descriptor
@@ -94,32 +96,38 @@ function readDescriptor(reader: ProtobufReader, index: number): ValidEnvoyDescri
 function readEntry(reader: ProtobufReader): ValidEnvoyDescriptor['entries'][number] {
   let key = ''
   let value = ''
-  reader.message(() => {
+  const outer = reader.enter()
+  while (reader.hasMore) {
     const tag = reader.tag()
     if (tag === ENTRY.key) key = reader.string()
     else if (tag === ENTRY.value) value = reader.string()
     else reader.skip(tag)
-  })
+  }
+  reader.leave(outer)
   return { key, value }
 }
 
 function readLimit(reader: ProtobufReader, limit: LimitDraft): void {
-  reader.message(() => {
+  const outer = reader.enter()
+  while (reader.hasMore) {
     const tag = reader.tag()
     if (tag === LIMIT.requestsPerUnit) limit.requestsPerUnit = reader.uint32()
     else if (tag === LIMIT.unit) limit.unit = reader.uint32()
     else reader.skip(tag)
-  })
+  }
+  reader.leave(outer)
 }
 
 /** `before`: the value of an earlier part of the same message. */
 function readUint64Value(reader: ProtobufReader, before = 0): number {
   let value = before
-  reader.message(() => {
+  const outer = reader.enter()
+  while (reader.hasMore) {
     const tag = reader.tag()
     if (tag === UINT64_VALUE.value) value = reader.uint64()
     else reader.skip(tag)
-  })
+  }
+  reader.leave(outer)
   return value
 }
 
@@ -154,13 +162,15 @@ export function writeRateLimitResponse(
 ): void {
   writer.number(1, CODES[decision.code])
   for (let index = 0; index < decision.statuses.length; index++) {
-    writer.message(2, () => writeStatus(writer, decision.statuses[index]!))
+    const start = writer.begin(2)
+    writeStatus(writer, decision.statuses[index]!)
+    writer.end(start)
   }
   for (const key in headers) {
-    writer.message(3, () => {
-      writer.string(1, key)
-      writer.string(2, headers[key]!)
-    })
+    const start = writer.begin(3)
+    writer.string(1, key)
+    writer.string(2, headers[key]!)
+    writer.end(start)
   }
 }
 
@@ -170,12 +180,15 @@ function writeStatus(writer: ProtobufWriter, status: EnvoyDecisionLike['statuses
   // The protocol cannot say "unknown": without a limit, Envoy announces none. A limit alone would read as 0 left.
   if (remaining === null) return
   if (limit !== undefined) {
-    writer.message(2, () => {
-      writer.number(1, limit.requestsPerUnit)
-      writer.number(2, UNIT_NUMBERS.get(limit.unit) ?? 0)
-      writer.string(3, limit.name ?? '')
-    })
+    const start = writer.begin(2)
+    writer.number(1, limit.requestsPerUnit)
+    writer.number(2, UNIT_NUMBERS.get(limit.unit) ?? 0)
+    writer.string(3, limit.name ?? '')
+    writer.end(start)
   }
   writer.number(3, remaining)
-  if (limit !== undefined) writer.message(4, () => writer.number(1, resetAfterSeconds))
+  if (limit === undefined) return
+  const start = writer.begin(4)
+  writer.number(1, resetAfterSeconds)
+  writer.end(start)
 }

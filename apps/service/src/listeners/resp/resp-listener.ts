@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import type { Server, Socket } from 'node:net'
 import { createServer } from 'node:net'
+import type { Server as TlsServer } from 'node:tls'
 import { createServer as createTlsServer } from 'node:tls'
 import type { LoopDelay, MetricRegistry, Sleep } from '@sluice/runtime'
 import { InFlight, LagGuard } from '@sluice/runtime'
@@ -9,11 +9,12 @@ import { errorFields } from '../../observability/error-fields.ts'
 import { VERSION } from '../../operations/openapi.ts'
 import { AdHocLimits } from '../../operations/throttle/ad-hoc-limits.ts'
 import type { ServiceContext } from '../../service-context.ts'
-import { ServiceError } from '../../service-error.ts'
-import type { ListenerSettings, TlsSettings } from '../../settings.ts'
+import type { ListenerSettings } from '../../settings.ts'
 import type { ConnectionLimit } from '../connection-limit.ts'
 import type { Listener } from '../listener.ts'
-import { listen, listenerAccess, PORT_VARIABLES } from '../listener.ts'
+import { listen, listenAttempt, listenerAccess } from '../listener.ts'
+import { ListenerTls } from '../tls-files.ts'
+import type { ThrottleObserver } from './command-runner.ts'
 import { CommandRunner } from './command-runner.ts'
 import type { ConnectionParts } from './connection.ts'
 import { RespConnection } from './connection.ts'
@@ -33,6 +34,7 @@ export interface RespListenerParts {
   readonly connectionLimit: ConnectionLimit
   readonly reset: LimitCommandParts['reset']
   readonly metrics: MetricRegistry
+  readonly observer: ThrottleObserver
   readonly loopDelay: LoopDelay
   readonly monotonicMs: () => number
   readonly atTurnEnd: (run: () => void) => void
@@ -55,38 +57,51 @@ const TOO_MANY_CONNECTIONS = '-ERR max number of clients reached: too many conne
 /** Serves the Redis protocol. */
 export class RespListener implements Listener {
   readonly name = 'resp'
+  readonly tls: ListenerTls | undefined
   readonly #parts: RespListenerParts
   readonly #server: Server
   readonly #open = new Set<RespConnection>()
+  /** Those of `#open`; with TLS, also those whose handshake is not done. */
+  readonly #sockets = new Set<Socket>()
   readonly #shared: ConnectionParts
   readonly #session: SessionParts
+  readonly #runner: CommandRunner
+  readonly #stopWatching: () => void
   readonly #stopping = new AbortController()
 
   constructor(parts: RespListenerParts) {
     this.#parts = parts
-    const { context, authenticator, monotonicMs, atTurnEnd, loopDelay, reset, metrics } = parts
+    const { context, authenticator, monotonicMs, atTurnEnd, loopDelay, reset, metrics, observer } = parts
     const { clock, settings, store, log } = context
     const guard = new LagGuard({ delay: loopDelay, nowMs: () => clock.nowMicros() / 1000, lateFromMs: LATE_FROM_MS })
     const inFlightLimit = new InFlight({ most: settings.maxInFlight })
     const isOverloaded = (): boolean => guard.isLate()
-    const limits = new AdHocLimits(store)
+    const limits = new AdHocLimits(store, settings.maxAdHocLimits)
     const runner = new CommandRunner({
       context,
       reset,
       limits,
+      observer,
       metrics,
       log,
       version: VERSION,
       inFlightLimit,
       isOverloaded,
     })
+    this.#runner = runner
+    this.#stopWatching = watchLimits(metrics, limits, runner)
     this.#shared = { runner, writer: new ReplyWriter(), atTurnEnd, monotonicMs }
     this.#session = { authenticator, monotonicMs, needsKey: listenerAccess('resp', settings) === 'key' }
-    const accept = (socket: Socket): void => this.#accept(socket)
     const { tls } = parts.settings
-    const options = { allowHalfOpen: true, noDelay: true }
+    this.tls = tls && new ListenerTls({ ...context, listener: 'resp', tls })
     this.#server =
-      tls === undefined ? createServer(options, accept) : createTlsServer({ ...options, ...tlsOf(tls) }, accept)
+      this.tls === undefined
+        ? createServer({ allowHalfOpen: true, noDelay: true })
+        : // Not half-open: a client that leaves during the handshake would keep its connection.
+          createTlsServer({ ...this.tls.files, noDelay: true, handshakeTimeout: COMMAND_TIMEOUT_MS })
+    // Before the server itself, which begins the handshake.
+    this.#server.prependListener('connection', (socket: Socket) => this.#count(socket))
+    this.#server.on(this.tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => this.#serve(socket))
     // Of TLS: a client that speaks something else, or has no certificate. Its connection is closed.
     this.#server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
   }
@@ -97,17 +112,17 @@ export class RespListener implements Listener {
   }
 
   get connections(): number {
-    return this.#open.size
+    return this.#sockets.size
   }
 
   async start(): Promise<void> {
     const { port, sharesPort, context } = this.#parts
     const { settings, log, sleep } = context
-    const attempt = { host: settings.host, port, variable: PORT_VARIABLES.resp }
     const onLater = (error: Error): void =>
       log.error('the Redis protocol listener failed', { error: errorFields(error) })
-    await listen(this.#server, attempt, { sharesPort, onLater })
+    await listen(this.#server, listenAttempt('resp', settings, port), { sharesPort, onLater })
     void this.#sweep(sleep)
+    void this.tls?.follow(this.#server as TlsServer, this.#stopping.signal)
   }
 
   /** The protocol cannot tell clients to leave: they are served until the listener stops. */
@@ -119,17 +134,17 @@ export class RespListener implements Listener {
   async stop(): Promise<void> {
     const { sleep } = this.#parts.context
     this.#stopping.abort()
+    this.#stopWatching()
     const isListening = this.#server.listening
     const closed = new Promise<void>((resolve) => {
       if (isListening) this.#server.close(() => resolve())
       else resolve()
     })
     for (const connection of this.#open) connection.end()
+    if (this.#open.size === 0) this.#cut()
     const done = new AbortController()
     const graceOver = sleep(GRACE_MS, done.signal).then(
-      () => {
-        for (const connection of this.#open) connection.destroy()
-      },
+      () => this.#cut(),
       () => undefined,
     )
     await closed
@@ -137,50 +152,63 @@ export class RespListener implements Listener {
     await graceOver
   }
 
-  #accept(socket: Socket): void {
-    const remoteAddress = socket.remoteAddress ?? ''
-    const closed = this.#parts.connectionLimit.open(remoteAddress)
+  /** Closes a connection that is one too many. */
+  #count(socket: Socket): void {
+    const closed = this.#parts.connectionLimit.open(socket.remoteAddress ?? '')
     if (closed === undefined) {
       socket.on('error', () => undefined)
-      socket.write(TOO_MANY_CONNECTIONS, () => socket.destroy())
+      if (this.tls === undefined) socket.write(TOO_MANY_CONNECTIONS, () => socket.destroy())
+      else socket.destroy()
       return
     }
-    const connection = new RespConnection(socket, new RespSession(this.#session, remoteAddress), this.#shared)
-    this.#open.add(connection)
+    this.#sockets.add(socket)
     socket.once('close', () => {
       closed()
+      this.#sockets.delete(socket)
+    })
+  }
+
+  #serve(socket: Socket): void {
+    if (this.tls === undefined && !this.#sockets.has(socket)) return
+    const session = new RespSession(this.#session, socket.remoteAddress ?? '')
+    const connection = new RespConnection(socket, session, this.#shared)
+    this.#open.add(connection)
+    socket.once('close', () => {
       this.#open.delete(connection)
+      // Those that are left have not finished their handshake.
+      if (this.#stopping.signal.aborted && this.#open.size === 0) this.#cut()
     })
     if (this.#stopping.signal.aborted) connection.end()
   }
 
-  /** Closes connections that let a command wait. */
+  /** Closes all connections at once. */
+  #cut(): void {
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  /** Closes connections that let a command wait, and reports decisions. */
   async #sweep(sleep: Sleep): Promise<void> {
     const { monotonicMs } = this.#parts
     const { signal } = this.#stopping
     while (!signal.aborted) {
       await sleep(SWEEP_EVERY_MS, signal).catch(() => undefined)
+      this.#runner.report()
       const nowMs = monotonicMs()
       for (const connection of this.#open) if (connection.isOverdue(nowMs, COMMAND_TIMEOUT_MS)) connection.destroy()
     }
   }
 }
 
-function tlsOf({ cert, key, clientCa }: TlsSettings): Readonly<Record<string, unknown>> {
-  const files = { cert: readPem(cert, '--resp-tls-cert'), key: readPem(key, '--resp-tls-key') }
-  if (clientCa === undefined) return files
-  return { ...files, ca: readPem(clientCa, '--resp-tls-client-ca'), requestCert: true, rejectUnauthorized: true }
-}
-
-function readPem(path: string, flag: string): Buffer {
-  try {
-    return readFileSync(path)
-  } catch (cause) {
-    throw new ServiceError('SLUICE_SERVICE_INVALID_SETTING', {
-      received: `${flag} ${path}, which cannot be read (${(cause as Error).message})`,
-      expected: 'a readable PEM file',
-      action: 'Correct the path, or the permissions of the file.',
-      cause,
+function watchLimits(metrics: MetricRegistry, limits: AdHocLimits, runner: CommandRunner): () => void {
+  const inUse = metrics
+    .gauge({
+      name: 'sluice_ad_hoc_limits',
+      help: 'Different limits that CL.THROTTLE has named, in the thread with most of them.',
+      merge: 'max',
     })
-  }
+    .labels()
+  return metrics.beforeSnapshot(() => {
+    runner.report()
+    inUse.set(limits.size)
+  })
 }

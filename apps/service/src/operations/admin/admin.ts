@@ -10,6 +10,7 @@ import type { AdminContext, AdminOptions } from './config-access.ts'
 import { ConfigAccess } from './config-access.ts'
 import type { DecisionOperation } from './decisions.ts'
 import { memberHandlers, overrideHandlers } from './entries.ts'
+import type { GatewayOperation } from './gateway.ts'
 import type { ObservabilityOperation } from './metrics.ts'
 import { namedPartHandlers, rateLimitHandlers } from './rules.ts'
 import type { SessionOperation } from './sessions.ts'
@@ -22,6 +23,7 @@ type OtherOperation =
   | 'forwardAuth'
   | AlertOperation
   | ObservabilityOperation
+  | GatewayOperation
   | DecisionOperation
   | SessionOperation
   | ListenerOperation

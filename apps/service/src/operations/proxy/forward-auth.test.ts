@@ -36,6 +36,20 @@ describe('forward authentication', () => {
     expect(Number(denied.headers.get('retry-after'))).toBeGreaterThan(0)
   })
 
+  it('tells nothing of a rule that is not announced, but how long to wait; nor does a check', async () => {
+    const node = await start()
+    const rule = { dimension: 'ip', limit: 1, window: '1h', announce: false }
+    expect((await node.admin('PUT', '/admin/ratelimits', { body: { resource: '/a', rules: [rule] } })).status).toBe(200)
+    const answers = [await ask(node, FORWARDED), await ask(node, FORWARDED)]
+    answers.push(await node.check({ resource: '/a', ip: '192.0.2.7' }))
+    expect(answers.map(({ status }) => status)).toEqual([200, 429, 429])
+    const limitHeaders = answers.flatMap(({ headers }) => [...headers.keys()].filter((name) => /ratelimit/.test(name)))
+    expect(limitHeaders).toEqual([])
+    expect(answers.map(({ headers }) => headers.has('retry-after'))).toEqual([false, true, true])
+    const body = (await answers[2]?.json()) as object
+    expect(body).toMatchObject({ allowed: false, limit: null, remaining: null, resetAt: null })
+  })
+
   it.each(['denyStatus=200', 'denyStatus=500', 'userHeader=x', 'page=1'])('rejects the query %s', async (query) => {
     expect((await ask(await start(), FORWARDED, `?${query}`)).status).toBe(400)
   })

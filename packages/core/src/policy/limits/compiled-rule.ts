@@ -82,6 +82,8 @@ export class CompiledRule {
   readonly reach: 'all' | 'share' | 'none'
   /** Whether it holds beside other rules of its dimension: it takes no place and loses none. */
   readonly isBeside: boolean
+  /** Whether callers are told of it. */
+  readonly isAnnounced: boolean
   /** A list of this rule. */
   readonly alone: readonly CompiledRule[] = Object.freeze([this])
   /** The last caller, and the result: it is needed once for each rule that may give way to this one. */
@@ -121,6 +123,7 @@ export class CompiledRule {
     this.penaltyLimits = rule.penalty === undefined ? undefined : penaltyLimits(place.name, rule.penalty)
     this.reach = reachOf(percent)
     this.isBeside = rule.always === true
+    this.isAnnounced = rule.announce !== false
     this.isTiered = place.origin.part === 'rules' && rule.dimension !== 'ip' && rule.dimension !== 'global'
   }
 

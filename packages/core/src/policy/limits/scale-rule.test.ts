@@ -22,6 +22,7 @@ describe('the algorithm of a rule of a rule set', () => {
     dimension: 'user',
     methods: ['GET'],
     always: true,
+    announce: true,
     cost: 2,
     shadow: true,
     percent: 10,

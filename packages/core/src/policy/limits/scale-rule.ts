@@ -32,6 +32,7 @@ const POLICY_SETTINGS: Readonly<Record<Exclude<keyof PolicyRuleSettings, keyof R
   dimension: true,
   methods: true,
   always: true,
+  announce: true,
   cost: true,
   shadow: true,
   percent: true,

@@ -15,6 +15,18 @@ export interface Cidr {
   readonly length: number
 }
 
+/**
+ * Link-local addresses and the metadata services of clouds, which hand out credentials. Nothing is sent there unless
+ * the configuration says so.
+ */
+export const METADATA_NETWORKS: readonly string[] = [
+  '169.254.0.0/16',
+  'fe80::/10',
+  '100.100.100.200',
+  'fd00:ec2::254',
+  'fd20:ce::254',
+]
+
 /** Why a text is no block of addresses: a sentence without a full stop that says what to write instead. */
 export interface CidrProblem {
   readonly problem: string

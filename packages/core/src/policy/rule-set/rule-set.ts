@@ -89,6 +89,11 @@ export interface PolicyRuleSettings extends RuleSettings {
    * Default: false.
    */
   readonly always?: boolean
+  /**
+   * False: the rule decides, and no header tells callers of it. When it denies, they learn how long to wait, and
+   * nothing else. Default: true.
+   */
+  readonly announce?: boolean
   /** Units a call takes, times the cost of the request. Default: 1. */
   readonly cost?: RuleCost
   /** Evaluated and measured, never enforced. It takes the place of no other rule. */

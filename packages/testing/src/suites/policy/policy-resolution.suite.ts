@@ -227,6 +227,36 @@ export function resolutionTests(harness: StoreHarness): void {
     })
   })
 
+  describe('a rule that callers are not told of', () => {
+    const hidden = { name: 'hidden', resource: '*', dimension: 'ip', limit: 3, window: '1m', announce: false } as const
+    const told = { name: 'told', resource: '*', dimension: 'user', limit: 100, window: '1m', cost: 2 } as const
+    const request = { resource: '/x', ip: '192.0.2.7' }
+
+    it('decides, and the numbers of an allowed request are those of the others', async () => {
+      await withPolicy(harness, { rules: [hidden, told] }, async ({ check, engine }) => {
+        const allowed = await check({ ...request, user: 'u' })
+        expect(allowed).toMatchObject({ rule: 'told', limit: 100, remaining: 98, cost: 2, announce: undefined })
+        expect(allowed.limits.map(({ rule, announce }) => [rule, announce])).toEqual([
+          ['hidden', false],
+          ['told', undefined],
+        ])
+        for (let call = 0; call < 2; call++) await check({ ...request, user: 'u' })
+        const denied = await check({ ...request, user: 'u' })
+        expect(denied).toMatchObject({ allowed: false, rule: 'hidden', retryAfterMs: 20_000, announce: false })
+        await engine.refund(allowed)
+        expect(await check({ ...request, user: 'u' })).toMatchObject({ allowed: true, rule: 'told', remaining: 94 })
+      })
+    })
+
+    it('speaks for a request that no other rule holds for, and for a reservation like for a check', async () => {
+      await withPolicy(harness, { rules: [hidden, told] }, async ({ check, engine }) => {
+        expect(await check(request)).toMatchObject({ rule: 'hidden', remaining: 2, announce: false })
+        const reserved = await engine.reserve({ ...request, user: 'u' })
+        expect('claim' in reserved && reserved.decision).toMatchObject({ rule: 'told', remaining: 98 })
+      })
+    })
+  })
+
   describe('one decision over all dimensions', () => {
     const ruleSet: RuleSet = {
       rules: [

@@ -219,7 +219,7 @@ describe('a mistake in a rule set is reported with its path, the value found and
       { rules: [{ ...bucket, segments: 6 }] },
       [
         '/rules/0/segments is an unknown property, expected only resource, dimension, algorithm, capacity, ' +
-          'refillPerSecond, rollover, name, methods, always, cost, failureMode, shadow, and 7 more',
+          'refillPerSecond, rollover, name, methods, always, cost, failureMode, shadow, and 8 more',
       ],
     ],
     [

@@ -36,6 +36,17 @@ describe('what is in a file', () => {
     })
   })
 
+  it('keeps the parts for a gateway apart, as they stand', () => {
+    const routes = [{ name: 'a' }]
+    expect(fileContent({ rules: [], gateway: { accessLog: 'json' }, routes, upstreams: {} })).toEqual({
+      gateway: { gateway: { accessLog: 'json' }, routes, upstreams: {} },
+      ruleSet: { rules: [] },
+      overrides: [],
+      members: [],
+    })
+    expect(fileContent({ rules: [], routes }).gateway).toEqual({ routes })
+  })
+
   it('may be rules alone', () => {
     expect(fileContent({ rules: [] })).toEqual({ ruleSet: { rules: [] }, overrides: [], members: [] })
   })

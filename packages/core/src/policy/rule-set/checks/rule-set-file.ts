@@ -7,8 +7,15 @@ export type InFile<E extends { readonly expiresAt?: number }> = Omit<E, 'expires
   readonly expiresAt?: number | string
 }
 
+/** The parts of a file that describe a gateway, unchecked: who runs the gateway knows what they may say. */
+export interface GatewayParts {
+  readonly gateway?: Readonly<Record<string, unknown>>
+  readonly routes?: readonly unknown[]
+  readonly upstreams?: Readonly<Record<string, unknown>>
+}
+
 /** A rule set as it is written in a file such as `sluice.yaml`. */
-export interface RuleSetFile extends Omit<RuleSet, 'denyList'> {
+export interface RuleSetFile extends Omit<RuleSet, 'denyList'>, GatewayParts {
   /** Where editors find the schema. */
   readonly $schema?: string
   /** Version of the form of the file. */
@@ -24,6 +31,8 @@ export interface RuleSetFile extends Omit<RuleSet, 'denyList'> {
 export interface FileContent {
   /** Settings of the service as they stand there, unchecked; left out when there are none. */
   readonly service?: Readonly<Record<string, unknown>>
+  /** The parts for a gateway as they stand there; left out when there are none. */
+  readonly gateway?: GatewayParts
   readonly ruleSet: RuleSet
   readonly overrides: readonly Override[]
   readonly members: readonly Membership[]
@@ -31,12 +40,25 @@ export interface FileContent {
 
 /** What is in a file that `checkRuleSetFile` found nothing wrong with. */
 export function fileContent(file: RuleSetFile): FileContent {
-  const { $schema: _schema, version: _version, service, denyList, overrides = [], members = [], ...ruleSet } = file
+  const { $schema: _schema, version: _version, service, denyList, overrides = [], members = [], ...others } = file
+  const { gateway: _gateway, routes: _routes, upstreams: _upstreams, ...ruleSet } = others
+  const gateway = gatewayPartsOf(file)
   return {
     ...(service === undefined ? {} : { service }),
+    ...(gateway === undefined ? {} : { gateway }),
     ruleSet: denyList === undefined ? ruleSet : { ...ruleSet, denyList: denyList.map(withInstant) },
     overrides: overrides.map(withInstant),
     members: members.map(withInstant),
+  }
+}
+
+/** The parts of a file that describe a gateway; undefined when there are none. */
+export function gatewayPartsOf({ gateway, routes, upstreams }: GatewayParts): GatewayParts | undefined {
+  if (gateway === undefined && routes === undefined && upstreams === undefined) return undefined
+  return {
+    ...(gateway === undefined ? {} : { gateway }),
+    ...(routes === undefined ? {} : { routes }),
+    ...(upstreams === undefined ? {} : { upstreams }),
   }
 }
 

@@ -52,6 +52,7 @@ const rule: Properties<PolicyRule> = {
   dimension: true,
   methods: true,
   always: true,
+  announce: true,
   cost: true,
   shadow: true,
   percent: true,
@@ -158,6 +159,9 @@ const ruleSetFile: Properties<RuleSetFile> = {
   $schema: true,
   version: true,
   service: true,
+  gateway: true,
+  routes: true,
+  upstreams: true,
   overrides: true,
   members: true,
 }

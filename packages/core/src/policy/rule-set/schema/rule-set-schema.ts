@@ -176,6 +176,21 @@ export const RULE_SET_FILE_SCHEMA: JsonSchema = {
       examples: [{ port: 8080 }],
       type: 'object',
     },
+    gateway: {
+      description: 'Settings of the gateway as a whole; the gateway checks them.',
+      examples: [{ trustedProxies: ['10.0.0.0/8'] }],
+      type: 'object',
+    },
+    routes: {
+      description: 'Which requests the gateway passes on, and to which upstream; the gateway checks them.',
+      examples: [[{ name: 'orders', match: { path: '/orders/*' }, upstream: 'shop' }]],
+      type: 'array',
+    },
+    upstreams: {
+      description: 'The servers behind the gateway, by name; the gateway checks them.',
+      examples: [{ shop: { instances: [{ url: 'http://127.0.0.1:3000' }] } }],
+      type: 'object',
+    },
     ...PARTS,
     overrides: {
       description: 'Other numbers for single callers.',

@@ -169,6 +169,13 @@ export const RULE_SETTINGS: Readonly<Record<string, JsonSchema>> = {
   },
   errorRate: { $ref: '#/$defs/errorRate' },
   penalty,
+  announce: {
+    description:
+      'False: the rule decides, and no header tells callers of it. When it denies, they learn how long to wait, and ' +
+      'nothing else. Default: true.',
+    examples: [false],
+    type: 'boolean',
+  },
   enabled: {
     description: 'False keeps the rule in the set without any effect. Default: true.',
     examples: [false],

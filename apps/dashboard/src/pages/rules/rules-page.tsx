@@ -1,0 +1,89 @@
+import type { JSX } from 'preact'
+import { currentRole, mayCall } from '../../api/session.ts'
+import { Badge } from '../../ui/controls/badge.tsx'
+import { Button } from '../../ui/controls/button.tsx'
+import type { Tab } from '../../ui/controls/tabs.tsx'
+import { Tabs } from '../../ui/controls/tabs.tsx'
+import { LoadedView, ReadOnlyNotice } from '../../ui/feedback/states.tsx'
+import { navigate } from '../../ui/navigation/router.ts'
+import { Page } from '../../ui/shell/page.tsx'
+import { CandidateCard } from './candidate-card.tsx'
+import type { EnforcedRules } from './enforced-rules.ts'
+import { useEnforced } from './enforced-rules.ts'
+import { BlocksTab } from './entries/blocks-tab.tsx'
+import { MembersTab } from './entries/members-tab.tsx'
+import { OverridesTab } from './entries/overrides-tab.tsx'
+import { DenyListTab, ExemptionsTab, TiersTab } from './entries/parts-tabs.tsx'
+import { RuleTable } from './rule-table.tsx'
+import { VersionsTab } from './versions-tab.tsx'
+
+/** How often it is asked whether somebody published another version. */
+const REFRESH_MS = 3000
+
+/** The rules that are enforced, their versions, and what holds for single callers. */
+export function RulesPage(): JSX.Element {
+  const enforced = useEnforced({ periodMs: REFRESH_MS })
+  const reload = (): void => void enforced.reload()
+  const number = enforced.state.value.value?.number
+  return (
+    <Page
+      title="Rules"
+      badges={number === undefined ? undefined : <Badge tone="accent">version {number}</Badge>}
+      description="Who may call what, how often. A change is a new version, and holds on every node within a second."
+      actions={
+        mayCall('createVersion') ? (
+          <>
+            <Button onClick={() => navigate('/rules/edit?view=yaml')}>Edit as YAML</Button>
+            <Button kind="primary" icon="plus" onClick={() => navigate('/rules/edit?rule=new')}>
+              New rule
+            </Button>
+          </>
+        ) : undefined
+      }
+    >
+      {mayCall('createVersion') ? null : <ReadOnlyNotice needed="editor" role={currentRole()} />}
+      <LoadedView state={enforced.state} onRetry={reload}>
+        {(rules) => (
+          <>
+            {rules.candidate === undefined ? null : (
+              <CandidateCard key={rules.candidate.number} rules={rules} candidate={rules.candidate} onChange={reload} />
+            )}
+            <Tabs label="Parts of the rules" tabs={tabsOf(rules, reload)} />
+          </>
+        )}
+      </LoadedView>
+    </Page>
+  )
+}
+
+function tabsOf(rules: EnforcedRules, onChange: () => void): readonly Tab[] {
+  const { ruleSet } = rules
+  const count = (items: readonly unknown[] | undefined): string =>
+    items === undefined || items.length === 0 ? '' : ` ${items.length}`
+  return [
+    { id: 'rules', label: `Rules${count(ruleSet.rules)}`, content: () => <RuleTable ruleSet={ruleSet} /> },
+    { id: 'versions', label: 'Versions', content: () => <VersionsTab rules={rules} onChange={onChange} /> },
+    { id: 'overrides', label: 'Overrides', content: () => <OverridesTab /> },
+    {
+      id: 'tiers',
+      label: `Tiers${count(ruleSet.tiers)}`,
+      content: () => (
+        <>
+          <TiersTab rules={rules} onChange={onChange} />
+          <MembersTab />
+        </>
+      ),
+    },
+    {
+      id: 'exemptions',
+      label: `Exemptions${count(ruleSet.exemptions)}`,
+      content: () => <ExemptionsTab rules={rules} onChange={onChange} />,
+    },
+    {
+      id: 'deny-list',
+      label: `Deny list${count(ruleSet.denyList)}`,
+      content: () => <DenyListTab rules={rules} onChange={onChange} />,
+    },
+    { id: 'blocks', label: 'Blocks', content: () => <BlocksTab /> },
+  ]
+}

@@ -1,0 +1,129 @@
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren, JSX } from 'preact'
+import { Icon } from '../theme/icon.tsx'
+import classes from './table.module.css'
+
+/** A column of a table. */
+export interface Column<Row> {
+  readonly id: string
+  readonly header: string
+  readonly cell: (row: Row) => ComponentChildren
+  /** Makes the column sortable: the value to compare. */
+  readonly sortValue?: (row: Row) => string | number
+  /** Numbers stand at the end. Default: `start`. */
+  readonly align?: 'start' | 'end'
+  /** Identifiers are set in the font of code. */
+  readonly isCode?: boolean
+  /** Long text wraps anywhere instead of making the table wide. */
+  readonly wraps?: boolean
+  /** Hides the header from sight, for columns of buttons. */
+  readonly isHeaderHidden?: boolean
+}
+
+export interface TableProps<Row> {
+  /** What the table shows, for screen readers. */
+  readonly caption: string
+  readonly columns: readonly Column<Row>[]
+  readonly rows: readonly Row[]
+  readonly rowKey: (row: Row) => string | number
+  /** Stands where there are no rows. */
+  readonly empty?: ComponentChildren
+  /** The column that is sorted first, descending when it starts with `-`. Default: the order of the rows. */
+  readonly sortedBy?: string
+}
+
+/** A table with a head that stays in sight and columns that sort. */
+export function Table<Row>({ caption, columns, rows, rowKey, empty, sortedBy }: TableProps<Row>): JSX.Element {
+  const order = useSignal(sortedBy)
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: who has no mouse must be able to scroll a wide table
+    <section class={classes.scroll} tabIndex={0} aria-label={caption}>
+      <table class={classes.table}>
+        <caption class="visually-hidden">{caption}</caption>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <HeadCell
+                key={column.id}
+                column={column}
+                order={order.value}
+                onSort={(next) => {
+                  order.value = next
+                }}
+              />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {sorted(rows, columns, order.value).map((row) => (
+            <tr key={rowKey(row)}>
+              {columns.map((column) => (
+                <td key={column.id} class={cellClass(column)} data-header={column.isHeaderHidden ? '' : column.header}>
+                  {column.cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+          {rows.length === 0 ? (
+            <tr>
+              <td colSpan={columns.length} class={classes.empty}>
+                {empty ?? 'Nothing here yet.'}
+              </td>
+            </tr>
+          ) : null}
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+interface HeadCellProps<Row> {
+  readonly column: Column<Row>
+  readonly order: string | undefined
+  readonly onSort: (order: string) => void
+}
+
+function HeadCell<Row>({ column, order, onSort }: HeadCellProps<Row>): JSX.Element {
+  const isActive = order === column.id || order === `-${column.id}`
+  const isDescending = order === `-${column.id}`
+  const direction = isDescending ? 'descending' : 'ascending'
+  const next = isActive && isDescending ? column.id : `-${column.id}`
+  return (
+    <th
+      scope="col"
+      class={column.align === 'end' ? classes.end : undefined}
+      aria-sort={isActive ? direction : undefined}
+    >
+      {column.sortValue === undefined ? (
+        <span class={column.isHeaderHidden ? 'visually-hidden' : undefined}>{column.header}</span>
+      ) : (
+        <button type="button" class={classes.sort} data-active={isActive} onClick={() => onSort(next)}>
+          {column.header}
+          <Icon name={isDescending || !isActive ? 'down' : 'up'} />
+        </button>
+      )}
+    </th>
+  )
+}
+
+function cellClass<Row>(column: Column<Row>): string {
+  const names = [
+    column.align === 'end' ? classes.end : '',
+    column.isCode ? classes.mono : '',
+    column.wraps ? classes.wrap : classes.nowrap,
+  ]
+  return names.join(' ')
+}
+
+function sorted<Row>(rows: readonly Row[], columns: readonly Column<Row>[], order: string | undefined): readonly Row[] {
+  const id = order?.replace(/^-/, '')
+  const value = columns.find((column) => column.id === id)?.sortValue
+  if (value === undefined) return rows
+  const sign = order?.startsWith('-') ? -1 : 1
+  return rows.toSorted((one, other) => sign * compared(value(one), value(other)))
+}
+
+function compared(one: string | number, other: string | number): number {
+  if (typeof one === 'number' && typeof other === 'number') return one - other
+  return String(one).localeCompare(String(other))
+}

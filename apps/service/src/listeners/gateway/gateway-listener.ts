@@ -1,0 +1,230 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { GatewayRoute } from '@sluice/contract'
+import type { Clock, Random, Timers } from '@sluice/core'
+import { systemTimers } from '@sluice/core'
+import { durationMs } from '@sluice/core/internal'
+import type { GatewayParts as FileParts, PolicyEngine } from '@sluice/core/policy'
+import type { CompiledConfig, Gateway, GatewayConfig, IdentifierParts } from '@sluice/gateway'
+import { CredentialIdentifier, compileGateway, createGateway, createUpstream } from '@sluice/gateway'
+import type { Logger, MetricRegistry } from '@sluice/runtime'
+import { errorFields } from '../../observability/error-fields.ts'
+import type { ThreadGateway } from '../../observability/gateway-status.ts'
+import type { HealthCheck } from '../../operations/health.ts'
+import type { GatewaySettings, Settings } from '../../settings.ts'
+import type { ConnectionLimit } from '../connection-limit.ts'
+import type { Listener, ListenSettings } from '../listener.ts'
+import { listenAttempt, listenError, listenerHost } from '../listener.ts'
+import { DemoUpstream, demoConfig } from './demo-upstream.ts'
+import { gatewayHealth } from './gateway-health.ts'
+import { IdentityMetrics } from './identity-metrics.ts'
+
+/** What the gateway of one thread is made of. */
+export interface GatewayListenerParts {
+  readonly settings: ListenSettings & Pick<Settings, 'headers' | 'retryJitter'>
+  readonly gateway: GatewaySettings
+  readonly port: number
+  /** Whether other threads listen on the same port. */
+  readonly sharesPort: boolean
+  /** Folder that paths in the configuration file begin in. */
+  readonly folder: string
+  readonly engine: PolicyEngine
+  readonly metrics: MetricRegistry
+  readonly log: Logger
+  readonly clock: Clock
+  readonly random: Random
+  readonly monotonicMs: () => number
+  readonly newRequestId: () => string
+  readonly connectionLimit: ConnectionLimit
+  readonly countFailure: NonNullable<IdentifierParts['countFailure']>
+  /** Takes lines of the access log. */
+  readonly writeLine: (line: string) => void
+}
+
+/** A configuration as it is written, and what is made of it. */
+interface UsableConfig {
+  readonly mode: 'demo' | 'routes'
+  readonly written: GatewayConfig
+}
+
+const DEFAULT_CONNECT_MS = 2000
+
+/** Longest wait of a stop for requests in flight; shorter than the time orchestrators give before they kill. */
+const GRACE_MS = 10_000
+
+/**
+ * The gateway of one thread. It follows the configuration file: other routes and upstreams are in use as soon as the
+ * upstreams have started, and requests in flight end as they began. A configuration that cannot be used is reported,
+ * and changes nothing.
+ */
+export class GatewayListener implements Listener {
+  readonly name = 'gateway'
+  readonly #parts: GatewayListenerParts
+  readonly #timers: Timers = systemTimers
+  readonly #identityParts: IdentifierParts
+  readonly #demo = new DemoUpstream()
+  #demoOrigin: string | undefined
+  #gateway: Gateway | undefined
+  #identifier: CredentialIdentifier | undefined
+  #connectTimeoutMs = DEFAULT_CONNECT_MS
+  /** What the file says. */
+  #file: FileParts | undefined
+  #inUse: UsableConfig | undefined
+  #problem: string | undefined
+  /** The last reload; the next one begins after it. */
+  #reloading: Promise<void> = Promise.resolve()
+  /** Whether all upstreams were available once. From then on a missing one makes the service degraded only. */
+  #wasReady = false
+
+  constructor(parts: GatewayListenerParts) {
+    this.#parts = parts
+    const { clock, random, countFailure, metrics, log } = parts
+    const observed = new IdentityMetrics(metrics, log)
+    this.#identityParts = { clock, random, timers: this.#timers, countFailure, ...observed.hooks }
+  }
+
+  get port(): number | undefined {
+    return this.#gateway?.port
+  }
+
+  get connections(): number {
+    return this.#gateway?.connections ?? 0
+  }
+
+  /** Takes the parts of the file that are for the gateway. Undefined: there are none. */
+  use(file: FileParts | undefined): void {
+    this.#file = file
+    const gateway = this.#gateway
+    if (gateway !== undefined) this.#reloading = this.#reloading.then(() => this.#reload(gateway))
+  }
+
+  async start(): Promise<void> {
+    const wanted = await this.#wanted()
+    const config = this.#compile(wanted.written)
+    const gateway = this.#create(config)
+    try {
+      await gateway.start()
+    } catch (error) {
+      await gateway.stop()
+      await this.#demo.stop()
+      const { settings, port } = this.#parts
+      if ((error as NodeJS.ErrnoException).syscall === undefined) throw error
+      throw listenError(error as NodeJS.ErrnoException, listenAttempt('gateway', settings, port))
+    }
+    this.#gateway = gateway
+    this.#inUse = wanted
+  }
+
+  async drain(drainMs: number): Promise<void> {
+    await this.#gateway?.drain(drainMs)
+  }
+
+  async stop(): Promise<void> {
+    await this.#reloading
+    await this.#gateway?.stop()
+    await this.#demo.stop()
+  }
+
+  /** How it stands in this thread. Undefined unless it was started. */
+  status(): ThreadGateway | undefined {
+    if (this.#gateway === undefined || this.#inUse === undefined) return undefined
+    const { mode, written } = this.#inUse
+    const upstreams = Array.from(this.#gateway.upstreams.values(), (upstream) => ({
+      ...upstream.stats(),
+      isAvailable: upstream.isAvailable,
+    }))
+    const missing = upstreams.filter(({ isAvailable }) => !isAvailable).map(({ name }) => `the upstream "${name}"`)
+    const services = this.#gateway.awaitedServices.map(({ name }) => `the service "${name}"`)
+    this.#wasReady ||= missing.length === 0
+    return {
+      mode,
+      routes: routesOf(written),
+      upstreams,
+      waitingFor: [...services, ...(this.#wasReady ? [] : missing)],
+      keySet: this.#identifier?.keySet,
+      problem: this.#problem,
+    }
+  }
+
+  /** For `/readyz`. */
+  check(): HealthCheck {
+    const status = this.status()
+    return status === undefined ? { name: 'gateway', ready: false, detail: 'not started' } : gatewayHealth(status)
+  }
+
+  async #reload(gateway: Gateway): Promise<void> {
+    const { log } = this.#parts
+    try {
+      const wanted = await this.#wanted()
+      // A file whose rules have changed, or nothing at all.
+      if (isDeepStrictEqual(wanted, this.#inUse) && this.#problem === undefined) return
+      const config = this.#compile(wanted.written)
+      const before = this.#identifier
+      await gateway.use(config, this.#identify(config, before))
+      this.#inUse = wanted
+      this.#problem = undefined
+      const upstreams = [...config.upstreams.keys()]
+      log.info('the gateway has other routes', { routes: config.router.routes.length, upstreams })
+    } catch (error) {
+      this.#problem = (error as Error).message
+      log.error('the routes in the file cannot be used: the previous ones stay in use', { error: errorFields(error) })
+    }
+  }
+
+  /** The configuration that the file asks for: that of the demo without routes, unless there were routes at first. */
+  async #wanted(): Promise<UsableConfig> {
+    const written = (this.#file ?? {}) as GatewayConfig
+    if (this.#parts.gateway.hasRoutes || (written.routes ?? []).length > 0) return { mode: 'routes', written }
+    this.#demoOrigin ??= await this.#demo.start()
+    return { mode: 'demo', written: demoConfig(this.#demoOrigin) }
+  }
+
+  #compile(written: GatewayConfig): CompiledConfig {
+    const { connect = DEFAULT_CONNECT_MS } = written.gateway?.timeouts ?? {}
+    const config = compileGateway(written, { folder: this.#parts.folder })
+    this.#connectTimeoutMs = durationMs(connect, 'connect')
+    return config
+  }
+
+  #identify({ options }: CompiledConfig, before?: CredentialIdentifier): CredentialIdentifier {
+    this.#identifier = new CredentialIdentifier(options, this.#identityParts, before)
+    return this.#identifier
+  }
+
+  #create(config: CompiledConfig): Gateway {
+    const { settings, port, sharesPort, log, writeLine, monotonicMs, random } = this.#parts
+    const { engine, metrics, clock, newRequestId, connectionLimit } = this.#parts
+    return createGateway({
+      ...{ config, engine, metrics, clock, random, monotonicMs, newRequestId, connectionLimit },
+      listen: { host: listenerHost('gateway', settings), port, sharesPort },
+      identifier: this.#identify(config),
+      createUpstream: (name, upstream) =>
+        createUpstream(name, upstream, {
+          nowMs: monotonicMs,
+          timers: this.#timers,
+          random,
+          log,
+          connectTimeoutMs: this.#connectTimeoutMs,
+        }),
+      logger: log,
+      timers: this.#timers,
+      writeAccessLine: writeLine,
+      headers: settings.headers,
+      jitter: settings.retryJitter,
+      graceMs: GRACE_MS,
+    })
+  }
+}
+
+/** Routes as `GET /admin/gateway` shows them. */
+function routesOf({ routes = [] }: GatewayConfig): readonly GatewayRoute[] {
+  return routes.map(({ name, match, upstream, auth = 'optional', limits, resource }) => ({
+    name,
+    path: match.path ?? '*',
+    upstream,
+    auth,
+    limited: limits !== 'off',
+    ...(match.hosts && { hosts: [...match.hosts] }),
+    ...(match.methods && { methods: [...match.methods] }),
+    ...(resource !== undefined && { resource }),
+  }))
+}

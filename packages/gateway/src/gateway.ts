@@ -1,0 +1,283 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { HeaderProfile } from '@sluice/contract'
+import type { Clock, Random, Timers } from '@sluice/core'
+import type { PolicyEngine } from '@sluice/core/policy'
+import type { HttpLimiter } from '@sluice/middleware'
+import type { Logger, MetricRegistry } from '@sluice/runtime'
+import type { CompiledConfig, Route } from './config/compiled-config.ts'
+import type { UpstreamConfig } from './config/gateway-config.ts'
+import type { Identifier } from './identity/caller.ts'
+import { createRequestLimits } from './limits/request-limits.ts'
+import { AccessLog } from './observability/access-log.ts'
+import { GatewayMetrics, type RouteMetrics } from './observability/gateway-metrics.ts'
+import { ActiveConfig } from './proxy/active-config.ts'
+import type { ConnectionLimit } from './proxy/client-connections.ts'
+import type { Exchange, ExchangeParts } from './proxy/exchange.ts'
+import { ExchangeWatch } from './proxy/exchange-watch.ts'
+import { type ClientBounds, GatewayServer, type ListenOptions } from './proxy/gateway-server.ts'
+import { HttpExchange } from './proxy/http-exchange.ts'
+import { RequestHeaders } from './proxy/request-headers.ts'
+import { UpgradeExchange } from './proxy/upgrade-exchange.ts'
+import { type AwaitedService, networkProbe, StartupServices } from './startup/startup-services.ts'
+import type { Upstream } from './upstreams/upstream.ts'
+import { watchUpstreams } from './upstreams/upstream-metrics.ts'
+
+/** What a gateway is made of. Time, randomness and output come in from outside. */
+export interface GatewayParts {
+  readonly config: CompiledConfig
+  readonly listen: ListenOptions
+  readonly engine: PolicyEngine
+  /** Identifies callers under `config`. The gateway starts and closes it. */
+  readonly identifier: Identifier
+  /** Makes the instances of an upstream. The gateway starts and closes it. */
+  readonly createUpstream: (name: string, config: UpstreamConfig) => Upstream
+  readonly metrics: MetricRegistry
+  readonly logger: Logger
+  /** Unique for each request. */
+  readonly newRequestId: () => string
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly random: Random
+  /** Milliseconds since some instant; never goes back. */
+  readonly monotonicMs: () => number
+  /** Takes lines of the access log, without line end. Default: none are written. */
+  readonly writeAccessLine?: (line: string) => void
+  /** Which rate limit headers are sent. Default: `legacy`. */
+  readonly headers?: HeaderProfile
+  /** Maximum random share added to `Retry-After`. Default: 0. */
+  readonly jitter?: number
+  readonly bounds?: ClientBounds
+  readonly connectionLimit?: ConnectionLimit
+  /** How long a stop waits for requests in flight. Default: 30 s. */
+  readonly graceMs?: number
+}
+
+const DEFAULT_GRACE_MS = 30_000
+
+/** Creates a gateway. It serves after `start`. */
+export function createGateway(parts: GatewayParts): Gateway {
+  return new Gateway(parts)
+}
+
+/** A reverse proxy with limits. It runs once: new, serving, draining, stopped. */
+export class Gateway {
+  readonly #parts: GatewayParts
+  readonly #exchangeParts: ExchangeParts
+  readonly #limiter: HttpLimiter<Exchange>
+  readonly #server: GatewayServer
+  readonly #watch: ExchangeWatch
+  readonly #metrics: GatewayMetrics
+  readonly #services: StartupServices
+  #active: ActiveConfig | undefined
+  #isDraining = false
+  /** The last change of configuration; the next one begins after it. */
+  #changing: Promise<void> = Promise.resolve()
+  /** Configurations that were replaced and that requests still hold. */
+  readonly #retired = new Set<ActiveConfig>()
+  readonly #closing = new Set<Promise<void>>()
+
+  constructor(parts: GatewayParts) {
+    this.#parts = parts
+    const { timers, clock, random, logger, monotonicMs, listen } = parts
+    this.#metrics = new GatewayMetrics(parts.metrics, () => this.#server.connections)
+    watchUpstreams(parts.metrics, () => this.upstreams.values())
+    const { services = {} } = parts.config.options
+    this.#services = new StartupServices(services, { timers, random, log: logger, probe: networkProbe() })
+    this.#watch = new ExchangeWatch(timers, monotonicMs)
+    this.#limiter = limitsOf(parts)
+    this.#exchangeParts = {
+      limits: this.#limiter,
+      timers,
+      random,
+      monotonicMs,
+      newRequestId: parts.newRequestId,
+      metrics: this.#metrics,
+      accessLog: new AccessLog(clock, parts.writeAccessLine ?? (() => undefined)),
+      logger,
+      watch: this.#watch,
+      isReady: () => this.isReady,
+    }
+    this.#server = new GatewayServer({
+      listen,
+      isTls: parts.config.options.tls !== undefined,
+      proxyProtocolFrom: () => this.#active?.config.proxyProtocolFrom ?? [],
+      bounds: parts.bounds ?? {},
+      connectionLimit: parts.connectionLimit,
+      metrics: () => this.#metrics,
+      timers,
+      graceMs: parts.graceMs ?? DEFAULT_GRACE_MS,
+      serve: (request, response, expectsContinue) => {
+        new HttpExchange(this.#exchangeParts, this.#active!, { request, response, expectsContinue }).begin()
+      },
+      serveUpgrade: (request, response, socket) => {
+        const io = { request, response, socket, expectsContinue: false }
+        new UpgradeExchange(this.#exchangeParts, this.#active!, io).begin()
+      },
+      logger,
+    })
+  }
+
+  /** The port that it listens on. Undefined unless it listens. */
+  get port(): number | undefined {
+    return this.#server.port
+  }
+
+  /** Number of open connections of clients. */
+  get connections(): number {
+    return this.#server.connections
+  }
+
+  /** Number of requests in flight. */
+  get inFlight(): number {
+    return this.#watch.size
+  }
+
+  /**
+   * Whether the services that the configuration names were all available, every upstream has an instance that takes
+   * requests, and the gateway is not about to stop.
+   */
+  get isReady(): boolean {
+    if (this.#isDraining || this.#active === undefined || this.awaitedServices.length > 0) return false
+    for (const upstream of this.#active.upstreams.values()) if (!upstream.isAvailable) return false
+    return true
+  }
+
+  /** Services of the configuration that were not available yet. */
+  get awaitedServices(): readonly AwaitedService[] {
+    return this.#services.awaited()
+  }
+
+  /** Upstreams in use, by name. */
+  get upstreams(): ReadonlyMap<string, Upstream> {
+    return this.#active?.upstreams ?? new Map()
+  }
+
+  /**
+   * Starts identity and upstreams, then listens. Rejects with the error of the system if it cannot listen. It is not
+   * ready before the services of the configuration are available.
+   */
+  async start(): Promise<void> {
+    await this.use(this.#parts.config, this.#parts.identifier)
+    await this.#server.start()
+    // Rejects only because of `stop`.
+    this.#services.wait().catch(() => undefined)
+  }
+
+  /**
+   * Replaces the configuration. New requests use it once its upstreams have started; requests in flight keep the one
+   * that they started with. Upstreams that are the same in both go on; others close after their requests.
+   * `identifier`: for this configuration. Default: the one in use.
+   */
+  use(config: CompiledConfig, identifier?: Identifier): Promise<void> {
+    const change = this.#changing.then(() =>
+      this.#replace(config, identifier ?? this.#active?.identifier ?? this.#parts.identifier),
+    )
+    this.#changing = change.catch(() => undefined)
+    return change
+  }
+
+  /** Serves on and lets clients move to other nodes; resolves after `drainMs`. */
+  async drain(drainMs: number): Promise<void> {
+    this.#isDraining = true
+    this.#server.drain()
+    await new Promise<void>((resolve) => void this.#parts.timers.schedule(drainMs, resolve))
+  }
+
+  /** Accepts nothing more, answers what has begun, closes all connections and upstreams. */
+  async stop(): Promise<void> {
+    this.#isDraining = true
+    await this.#services.close()
+    await this.#changing
+    for (const exchange of this.#watch.all()) exchange.leave()
+    if (this.#server.port !== undefined) await this.#server.stop()
+    this.#watch.close()
+    const active = this.#active
+    this.#active = undefined
+    await Promise.all([...this.#closing, ...[...(active?.upstreams.values() ?? [])].map((each) => each.close())])
+    await active?.identifier.close()
+    await this.#limiter.close()
+  }
+
+  async #replace(config: CompiledConfig, identifier: Identifier): Promise<void> {
+    const before = this.#active
+    const upstreams = new Map<string, Upstream>()
+    const added: Upstream[] = []
+    try {
+      this.#findUpstreams(config, upstreams, added)
+      const active = this.#activate(config, identifier, upstreams)
+      const isSame = before?.identifier === identifier
+      await this.#useTls(before?.config, config)
+      await Promise.all([isSame ? undefined : identifier.start(), ...added.map((upstream) => upstream.start())])
+      this.#active = active
+      if (before !== undefined) this.#retire(before, active)
+    } catch (error) {
+      await Promise.all(added.map((upstream) => upstream.close()))
+      throw error
+    }
+  }
+
+  /** Fills `upstreams` with those of the configuration: the same as before where nothing changes. */
+  #findUpstreams(config: CompiledConfig, upstreams: Map<string, Upstream>, added: Upstream[]): void {
+    const before = this.#active
+    for (const [name, upstreamConfig] of config.upstreams) {
+      const known = before?.upstreams.get(name)
+      if (known !== undefined && isDeepStrictEqual(before!.config.upstreams.get(name), upstreamConfig)) {
+        upstreams.set(name, known)
+        continue
+      }
+      const upstream = this.#parts.createUpstream(name, upstreamConfig)
+      upstreams.set(name, upstream)
+      added.push(upstream)
+    }
+  }
+
+  async #useTls(before: CompiledConfig | undefined, { options }: CompiledConfig): Promise<void> {
+    const { tls } = options
+    if (before !== undefined && (tls === undefined) !== (before.options.tls === undefined)) {
+      throw new Error('gateway.tls was added or removed, which needs a restart. Nothing was changed.')
+    }
+    if (tls === undefined || isDeepStrictEqual(tls, before?.options.tls)) return
+    await this.#server.useCertificates(tls)
+  }
+
+  #activate(config: CompiledConfig, identifier: Identifier, upstreams: ReadonlyMap<string, Upstream>): ActiveConfig {
+    const before = this.#active
+    const requestHeaders =
+      before?.identifier === identifier
+        ? before.requestHeaders
+        : new RequestHeaders(identifier.removedHeaders, this.#parts.random)
+    const metricsOf = (route: Route): RouteMetrics => this.#metrics.ofRoute(route)
+    return new ActiveConfig(config, { upstreams, identifier, requestHeaders, metricsOf })
+  }
+
+  /** Closes what `before` uses and `active` does not, when no request of `before` or an earlier one is left. */
+  #retire(before: ActiveConfig, active: ActiveConfig): void {
+    const kept = new Set(active.upstreams.values())
+    const removed: { close(): Promise<void> }[] = [...before.upstreams.values()].filter((each) => !kept.has(each))
+    if (before.identifier !== active.identifier) removed.push(before.identifier)
+    this.#retired.add(before)
+    const closing = Promise.all(Array.from(this.#retired, (each) => each.free())).then(async () => {
+      this.#retired.delete(before)
+      await Promise.all(removed.map((each) => each.close()))
+    })
+    const settled = closing
+      .catch((error: unknown) => this.#parts.logger.error('an upstream did not close', { error: String(error) }))
+      .finally(() => this.#closing.delete(settled))
+    this.#closing.add(settled)
+  }
+}
+
+function limitsOf({ engine, headers, jitter, clock, timers, random, logger }: GatewayParts): HttpLimiter<Exchange> {
+  return createRequestLimits<Exchange>({
+    engine,
+    routeOf: (exchange) => exchange.activeRoute!.route,
+    callerOf: (exchange) => exchange.caller!,
+    headers,
+    jitter,
+    clock,
+    timers,
+    random,
+    onError: (error) => logger.warn('a charge could not be settled', { error: String(error) }),
+    warn: ({ code, message }) => logger.warn('the limits are used in a way that is likely wrong', { code, message }),
+  })
+}

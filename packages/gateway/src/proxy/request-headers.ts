@@ -1,0 +1,220 @@
+import type { Random } from '@sluice/core'
+import type { ClientConnection } from './connection.ts'
+
+/** What happens to a header of a client. */
+const PASS = 0
+const REMOVE = 1
+const TE = 2
+const FORWARDED_FOR = 3
+const FORWARDED = 4
+/** Passed on from trusted proxies, else removed. */
+const FROM_PROXIES = 5
+const REQUEST_ID = 6
+const TRACE = 7
+const COOKIE = 8
+const HOST_HINT = 9
+const PROTO_HINT = 10
+
+/**
+ * Names in lower case. Hop-by-hop headers are for one connection only; framing is written anew; `Expect` is answered by
+ * the gateway; `Host` is set from the route; what tells an upstream who calls comes from the gateway alone.
+ */
+const ACTIONS: readonly (readonly [string, number])[] = [
+  ['connection', REMOVE],
+  ['proxy-connection', REMOVE],
+  ['keep-alive', REMOVE],
+  ['transfer-encoding', REMOVE],
+  ['content-length', REMOVE],
+  ['upgrade', REMOVE],
+  ['http2-settings', REMOVE],
+  ['trailer', REMOVE],
+  ['expect', REMOVE],
+  ['proxy-authorization', REMOVE],
+  ['proxy-authenticate', REMOVE],
+  ['host', REMOVE],
+  ['te', TE],
+  ['cookie', COOKIE],
+  ['x-forwarded-for', FORWARDED_FOR],
+  ['forwarded', FORWARDED],
+  ['x-forwarded-host', HOST_HINT],
+  ['x-forwarded-proto', PROTO_HINT],
+  ['x-forwarded-port', FROM_PROXIES],
+  ['x-forwarded-prefix', FROM_PROXIES],
+  ['x-forwarded-server', FROM_PROXIES],
+  ['x-forwarded-scheme', FROM_PROXIES],
+  ['x-forwarded-ssl', FROM_PROXIES],
+  ['x-real-ip', FROM_PROXIES],
+  ['x-client-ip', FROM_PROXIES],
+  ['x-cluster-client-ip', FROM_PROXIES],
+  ['true-client-ip', FROM_PROXIES],
+  ['cf-connecting-ip', FROM_PROXIES],
+  ['fastly-client-ip', FROM_PROXIES],
+  // Frameworks take these for the request target.
+  ['x-original-url', REMOVE],
+  ['x-rewrite-url', REMOVE],
+  ['x-request-id', REQUEST_ID],
+  ['traceparent', TRACE],
+]
+
+/** Spellings of header names that are remembered. */
+const MOST_SPELLINGS = 1024
+
+const COLON = 0x3a
+
+const TRAILERS = /(?:^|,)[\t ]*trailers[\t ]*(?:;|,|$)/i
+const TRACE_PARENT = /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}$/
+const KNOWN_ID = /^[\w.:+/=-]{1,128}$/
+
+/** What the headers of one request to an upstream are made of. */
+export interface UpstreamRequest {
+  /** Names and values in turn, as received. */
+  readonly rawHeaders: readonly string[]
+  readonly connection: ClientConnection
+  /** Whether forwarding headers of the peer are believed. */
+  readonly isTrustedPeer: boolean
+  /** Authority of the request; undefined if it has none. */
+  readonly authority: string | undefined
+  /** Value of `Connection`; undefined without one. */
+  readonly connectionHeader: string | undefined
+  /** Of the gateway. */
+  readonly requestId: string
+  /** Headers about the caller. */
+  readonly callerHeaders: readonly string[] | undefined
+  /** Such as `1.1`. */
+  readonly protocol: string
+  /** Undefined if the length of the body is not announced. */
+  readonly contentLength: string | undefined
+}
+
+/** Builds the headers that upstreams get. One for a gateway; remembers how header names are spelled. */
+export class RequestHeaders {
+  readonly #actions = new Map<string, number>()
+  readonly #spellings = new Map<string, number>()
+  readonly #random: Random
+  /** Of trace and parent id; overwritten for each request. */
+  readonly #traceWords = new Uint32Array(6)
+  readonly #traceBytes = Buffer.from(this.#traceWords.buffer)
+
+  /** `removed`: further headers, in lower case, that never reach an upstream. */
+  constructor(removed: ReadonlySet<string>, random: Random) {
+    for (const [name, action] of ACTIONS) this.#actions.set(name, action)
+    for (const name of removed) this.#actions.set(name, REMOVE)
+    this.#random = random
+  }
+
+  /** Headers of the request, names and values in turn. The first one is `Host`, whose value is still empty. */
+  build(request: UpstreamRequest): string[] {
+    const named = namedIn(request.connectionHeader)
+    const headers = this.#passed(request, named)
+    const { connection, authority, isTrustedPeer, rawHeaders } = request
+    const { peerAddress = 'unknown' } = connection
+    if (!isTrustedPeer) {
+      headers.push('x-forwarded-for', peerAddress, 'x-forwarded-proto', connection.scheme)
+      if (authority !== undefined) headers.push('x-forwarded-host', authority)
+      headers.push('forwarded', connection.forwardedElement(authority))
+    } else this.#addTrusted(request, headers)
+    headers.push('via', `${request.protocol} sluice`, 'x-request-id', request.requestId)
+    if (request.contentLength !== undefined) headers.push('content-length', request.contentLength)
+    if (!this.#hasTrace(rawHeaders)) headers.push('traceparent', this.#newTrace())
+    if (request.callerHeaders !== undefined) for (const text of request.callerHeaders) headers.push(text)
+    return headers
+  }
+
+  /** Headers of the client that pass, without those that the gateway writes itself. */
+  #passed({ rawHeaders, isTrustedPeer }: UpstreamRequest, named: ReadonlySet<string> | undefined): string[] {
+    const headers: string[] = ['host', '']
+    let cookieAt = -1
+    for (let index = 0; index < rawHeaders.length; index += 2) {
+      const name = rawHeaders[index]!
+      const action = this.#spellings.get(name) ?? this.#learn(name)
+      if (named?.has(name.toLowerCase()) === true) continue
+      const value = rawHeaders[index + 1]!
+      if (action === PASS) headers.push(name, value)
+      else if (action === COOKIE) {
+        // HTTP/2 splits cookies into several lines, which HTTP/1.1 has in one (RFC 9113, 8.2.3).
+        if (cookieAt >= 0) headers[cookieAt] += `; ${value}`
+        else cookieAt = headers.push(name, value) - 1
+      } else if (action === TE) {
+        if (TRAILERS.test(value)) headers.push('te', 'trailers')
+      } else if (action === TRACE) {
+        if (TRACE_PARENT.test(value)) headers.push('traceparent', value)
+      } else if (action === FROM_PROXIES && isTrustedPeer) headers.push(name, value)
+    }
+    return headers
+  }
+
+  /** What proxies wrote, continued. */
+  #addTrusted(request: UpstreamRequest, headers: string[]): void {
+    const { rawHeaders, connection, authority } = request
+    const { peerAddress = 'unknown' } = connection
+    const hops = this.#valuesOf(rawHeaders, FORWARDED_FOR)
+    headers.push('x-forwarded-for', hops === '' ? peerAddress : `${hops}, ${peerAddress}`)
+    const proto = this.#valuesOf(rawHeaders, PROTO_HINT)
+    headers.push('x-forwarded-proto', proto === '' ? connection.scheme : proto)
+    const host = this.#valuesOf(rawHeaders, HOST_HINT)
+    if (host !== '') headers.push('x-forwarded-host', host)
+    else if (authority !== undefined) headers.push('x-forwarded-host', authority)
+    const elements = this.#valuesOf(rawHeaders, FORWARDED)
+    const own = connection.forwardedElement(authority)
+    headers.push('forwarded', elements === '' ? own : `${elements}, ${own}`)
+  }
+
+  /** Values of the headers with this action, as one list. */
+  #valuesOf(rawHeaders: readonly string[], action: number): string {
+    let text = ''
+    for (let index = 0; index < rawHeaders.length; index += 2) {
+      if (this.#spellings.get(rawHeaders[index]!) !== action && this.#actionOf(rawHeaders[index]!) !== action) continue
+      text += text === '' ? rawHeaders[index + 1]! : `, ${rawHeaders[index + 1]!}`
+    }
+    return text
+  }
+
+  #hasTrace(rawHeaders: readonly string[]): boolean {
+    for (let index = 0; index < rawHeaders.length; index += 2) {
+      const name = rawHeaders[index]!
+      if (name.length === 11 && this.#actionOf(name) === TRACE) return TRACE_PARENT.test(rawHeaders[index + 1]!)
+    }
+    return false
+  }
+
+  /** A trace of its own, not sampled: nothing is known about who records. */
+  #newTrace(): string {
+    const words = this.#traceWords
+    for (let index = 0; index < words.length; index++) words[index] = this.#random.nextUint32()
+    const digits = this.#traceBytes.toString('hex')
+    return `00-${digits.slice(0, 32)}-${digits.slice(32)}-00`
+  }
+
+  #actionOf(name: string): number {
+    return this.#spellings.get(name) ?? this.#learn(name)
+  }
+
+  #learn(name: string): number {
+    // Pseudo-headers of HTTP/2.
+    if (name.charCodeAt(0) === COLON) return REMOVE
+    const lower = name.toLowerCase()
+    // Many servers read `_` as `-`, so that `X_Forwarded_For` would be as good as the real one.
+    const action = this.#actions.get(lower) ?? this.#spoofed(lower)
+    if (this.#spellings.size < MOST_SPELLINGS) this.#spellings.set(name, action)
+    return action
+  }
+
+  #spoofed(lower: string): number {
+    if (!lower.includes('_')) return PASS
+    const action = this.#actions.get(lower.replaceAll('_', '-'))
+    return action === undefined || action === PASS || action === COOKIE ? PASS : REMOVE
+  }
+}
+
+/** Names that `Connection` declares as meant for this connection only. Undefined if there are none, the usual case. */
+export function namedIn(connectionHeader: string | undefined): ReadonlySet<string> | undefined {
+  if (connectionHeader === undefined) return undefined
+  const text = connectionHeader.toLowerCase()
+  if (text === 'keep-alive' || text === 'close') return undefined
+  return new Set(text.split(',').map((token) => token.trim()))
+}
+
+/** The request id that a trusted proxy gave; undefined without a usable one. */
+export function knownRequestId(value: string | readonly string[] | undefined): string | undefined {
+  return typeof value === 'string' && KNOWN_ID.test(value) ? value : undefined
+}

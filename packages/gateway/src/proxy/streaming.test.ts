@@ -1,0 +1,322 @@
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import { FakeClock, FakeTimers } from '@sluice/testing'
+import { describe, expect, it } from 'vitest'
+import {
+  configOf,
+  RawClient,
+  routeOf,
+  startGateway,
+  startUpstream,
+  type TestGateway,
+  turns,
+  until,
+} from '../gateway.test.support.ts'
+import { WATCH_EVERY_MS } from './exchange-watch.ts'
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void
+
+async function through(handler: Handler, route = routeOf()): Promise<TestGateway & { app: { received: unknown[] } }> {
+  const app = await startUpstream(handler)
+  return { ...(await startGateway({ config: configOf([route], { app: [app.url] }) })), app }
+}
+
+describe('a response', () => {
+  it('arrives as it is sent, not when it is complete', async () => {
+    let send: ((text: string) => void) | undefined
+    let end: (() => void) | undefined
+    const { port } = await through((_request, response) => {
+      response.writeHead(200, { 'Content-Type': 'text/event-stream' })
+      response.flushHeaders()
+      send = (text) => void response.write(text)
+      end = () => void response.end()
+    })
+    const client = new RawClient(port)
+    client.send('GET /events HTTP/1.1\r\nHost: a\r\n\r\n')
+    // Headers come before the first event.
+    await client.until('\r\n\r\n')
+    send!('data: 1\n\n')
+    await client.until('data: 1')
+    send!('data: 2\n\n')
+    await client.until('data: 2')
+    end!()
+    await client.until('0\r\n\r\n')
+  })
+
+  it('has its trailers', async () => {
+    const { port } = await through((_request, response) => {
+      response.writeHead(200, { Trailer: 'X-Sum' })
+      response.write('body')
+      response.addTrailers({ 'X-Sum': '42' })
+      response.end()
+    })
+    const client = new RawClient(port)
+    client.send('GET / HTTP/1.1\r\nHost: a\r\nTE: trailers\r\n\r\n')
+    expect(await client.until('0\r\nX-Sum: 42\r\n\r\n')).toMatch(/Trailer: X-Sum/i)
+  })
+
+  it.each([
+    ['HEAD', 200],
+    ['GET', 204],
+    ['GET', 304],
+  ])('to %s with status %i has no body and leaves the connection usable', async (method, status) => {
+    const { port } = await through((_request, response) => {
+      response.writeHead(status, status === 204 ? {} : { 'Content-Length': '5' })
+      response.end(status === 200 ? 'hello' : undefined)
+    })
+    const client = new RawClient(port)
+    client.send(`${method} /1 HTTP/1.1\r\nHost: a\r\n\r\n`)
+    await client.until('X-Request-Id: id-1')
+    await client.until('\r\n\r\n')
+    client.send(`${method} /2 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+    const text = await client.closed()
+    expect(text.match(/^HTTP\/1\.1 /gm)).toHaveLength(2)
+    expect(text).not.toContain('hello')
+    if (method === 'HEAD') expect(text).toContain('Content-Length: 5')
+  })
+
+  it('that breaks off is broken off for the client, never ended cleanly', async () => {
+    const { port, upstreams, metrics } = await through((_request, response) => {
+      response.writeHead(200)
+      response.write('half', () => response.socket!.destroy())
+    })
+    const client = new RawClient(port)
+    client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    const text = await client.closed()
+    expect(text).toContain('half')
+    expect(text).not.toContain('0\r\n\r\n')
+    expect(upstreams.get('app')!.outcomes).toMatchObject([{ kind: 'failure' }])
+    const broken = metrics.snapshot().families.find(({ name }) => name === 'sluice_gateway_broken_responses_total')
+    expect(broken?.samples).toMatchObject([{ values: ['app'], value: 1 }])
+  })
+
+  it('that is shorter than announced is broken off', async () => {
+    const { port } = await through((_request, response) => {
+      response.writeHead(200, { 'Content-Length': '100' })
+      response.write('short', () => response.socket!.destroy())
+    })
+    const client = new RawClient(port)
+    client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    expect(await client.closed()).toContain('short')
+  })
+
+  it('waits for a client that does not read, in bounded memory', async () => {
+    const chunk = Buffer.alloc(65_536, 'x')
+    let written = 0
+    const { port } = await through((_request, response) => {
+      response.on('error', () => undefined)
+      const fill = (): void => {
+        while (written < 400 && response.write(chunk)) written++
+        written++
+        if (written >= 400) response.end()
+        else response.once('drain', fill)
+      }
+      fill()
+    })
+    const client = new RawClient(port)
+    client.socket.pause()
+    client.send('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+    let before = -1
+    // Until nothing moves any more: the buffers of all sockets on the way are full.
+    while (before !== written || written === 0) {
+      before = written
+      await turns(200)
+    }
+    expect(written).toBeLessThan(390)
+    client.socket.resume()
+    const text = await client.closed()
+    expect(text.length).toBeGreaterThan(400 * 65_536)
+  })
+
+  it('is given up at the upstream when the client leaves', async () => {
+    let isClosed = false
+    const { port, upstreams, gateway } = await through((_request, response) => {
+      response.writeHead(200)
+      response.write('begun')
+      response.on('close', () => {
+        isClosed = true
+      })
+    })
+    const client = new RawClient(port)
+    client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    await client.until('begun')
+    client.socket.destroy()
+    await until(() => isClosed)
+    expect(upstreams.get('app')!.outcomes).toMatchObject([{ kind: 'cancelled' }])
+    await until(() => gateway.inFlight === 0)
+  })
+})
+
+describe('a request body', () => {
+  it('waits for an upstream that does not read, in bounded memory', async () => {
+    let read: IncomingMessage | undefined
+    const app = await startUpstream()
+    app.server.removeAllListeners('request')
+    app.server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      read = request
+      request.on('end', () => response.end('got it'))
+    })
+    const route = routeOf({ maxBodyBytes: Number.POSITIVE_INFINITY })
+    const { port } = await startGateway({ config: configOf([route], { app: [app.url] }) })
+    const client = new RawClient(port)
+    const chunk = Buffer.alloc(65_536, 'x')
+    client.send(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${400 * chunk.length}\r\n\r\n`)
+    let sent = 0
+    const fill = (): void => {
+      while (sent < 400 && client.socket.write(chunk)) sent++
+      sent++
+      if (sent < 400) client.socket.once('drain', fill)
+    }
+    fill()
+    let before = -1
+    while (before !== sent || read === undefined) {
+      before = sent
+      await turns(200)
+    }
+    expect(sent).toBeLessThan(390)
+    read.resume()
+    await client.until('got it')
+  })
+
+  it.each([
+    ['announced', 'Content-Length: 11\r\n\r\nhello world'],
+    ['counted', 'Transfer-Encoding: chunked\r\n\r\n6\r\nhello \r\n5\r\nworld\r\n0\r\n\r\n'],
+  ])('that is too long is answered with 413 when its length is %s', async (_title, rest) => {
+    const { port } = await through(
+      (request, response) => {
+        request.resume()
+        request.on('end', () => response.end('ok'))
+      },
+      routeOf({ maxBodyBytes: 10 }),
+    )
+    const client = new RawClient(port)
+    client.send(`POST / HTTP/1.1\r\nHost: a\r\n${rest}`)
+    expect(await client.until('}')).toMatch(/^HTTP\/1\.1 413 /)
+  })
+
+  it('is asked for only when the request is admitted', async () => {
+    const app = await startUpstream()
+    const { port } = await startGateway({
+      config: configOf([routeOf()], { app: [app.url] }),
+      ruleSet: { rules: [{ resource: '/*', dimension: 'ip', algorithm: 'fixed-window', limit: 1, window: '1h' }] },
+    })
+    const head = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n'
+    const admitted = new RawClient(port)
+    admitted.send(head)
+    await admitted.until('HTTP/1.1 100 Continue\r\n\r\n')
+    admitted.send('hello')
+    await admitted.until('\r\n\r\nok')
+    expect(app.received).toMatchObject([{ body: 'hello', headers: { 'content-length': '5' } }])
+    expect(app.received[0]!.headers.expect).toBeUndefined()
+    const denied = new RawClient(port)
+    denied.send(head)
+    expect(await denied.closed()).toMatch(/^HTTP\/1\.1 429 /)
+  })
+
+  it('with another expectation is answered with 417', async () => {
+    const { port, app } = await through((_request, response) => response.end())
+    const client = new RawClient(port)
+    client.send('GET / HTTP/1.1\r\nHost: a\r\nExpect: something\r\n\r\n')
+    expect(await client.closed()).toMatch(/^HTTP\/1\.1 417 /)
+    expect(app.received).toEqual([])
+  })
+
+  it('of a client that leaves is given up at the upstream', async () => {
+    let isAborted = false
+    const { port, upstreams } = await through((request) => {
+      request.on('close', () => {
+        isAborted = true
+      })
+    })
+    const client = new RawClient(port)
+    client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhello')
+    await until(() => upstreams.get('app')!.asked.length === 1)
+    await turns(50)
+    client.socket.destroy()
+    await until(() => isAborted)
+    expect(upstreams.get('app')!.outcomes).toMatchObject([{ kind: 'cancelled' }])
+  })
+
+  it('does not hold up a response that comes before its end', async () => {
+    const { port } = await through((_request, reply) => {
+      reply.writeHead(403, { 'Content-Length': '2' })
+      reply.end('no')
+    })
+    const sent = httpRequest({ port, method: 'POST', headers: { 'Content-Length': '900000' } })
+    sent.on('error', () => undefined)
+    sent.write('some')
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    expect([response.statusCode, response.headers.connection]).toEqual([403, 'close'])
+    response.resume()
+    sent.destroy()
+  })
+})
+
+describe('time limits', () => {
+  async function timed(handler: Handler, timeouts: Partial<ReturnType<typeof routeOf>['timeouts']>) {
+    const clock = new FakeClock()
+    const timers = new FakeTimers(clock)
+    const app = await startUpstream(handler)
+    const route = routeOf({ timeouts: { ...routeOf().timeouts, ...timeouts } })
+    const started = await startGateway({
+      config: configOf([route], { app: [app.url] }),
+      timers,
+      monotonicMs: () => clock.nowMicros() / 1000,
+    })
+    return { ...started, timers, app }
+  }
+
+  it('answer 504 when the upstream sends no headers', async () => {
+    const app = await startUpstream(() => undefined)
+    const route = routeOf({ timeouts: { ...routeOf().timeouts, headersMs: 50 } })
+    const { origin, upstreams } = await startGateway({ config: configOf([route], { app: [app.url] }) })
+    const response = await fetch(origin)
+    expect(response.status).toBe(504)
+    expect(upstreams.get('app')!.outcomes).toMatchObject([{ kind: 'failure' }])
+  })
+
+  it('answer 504 when the whole exchange takes too long', async () => {
+    const { port, timers, upstreams } = await timed(() => undefined, { totalMs: 10_000 })
+    const client = new RawClient(port)
+    client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    await until(() => upstreams.get('app')!.asked.length === 1)
+    await timers.advance(10_000 - 1)
+    expect(client.text).toBe('')
+    await timers.advance(WATCH_EVERY_MS)
+    expect(await client.until('}')).toMatch(/^HTTP\/1\.1 504 /)
+  })
+
+  it('answer 408 when a client stops in the middle of its body', async () => {
+    const { port, timers, upstreams } = await timed(() => undefined, { idleMs: 3000 })
+    const client = new RawClient(port)
+    client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhello')
+    await until(() => upstreams.get('app')!.asked.length === 1)
+    await turns(50)
+    await timers.advance(2900)
+    expect(client.text).toBe('')
+    await timers.advance(3000)
+    expect(await client.until('}')).toMatch(/^HTTP\/1\.1 408 /)
+    expect(upstreams.get('app')!.outcomes).toMatchObject([{ kind: 'cancelled' }])
+  })
+
+  it('cut off a client that does not read its response', async () => {
+    const chunk = Buffer.alloc(1_000_000, 'x')
+    const { port, timers, gateway } = await timed(
+      (_request, response) => {
+        response.on('error', () => undefined)
+        for (let index = 0; index < 40; index++) response.write(chunk)
+        response.end()
+      },
+      { idleMs: 3000 },
+    )
+    const client = new RawClient(port)
+    client.socket.pause()
+    client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    await until(() => gateway.inFlight === 1)
+    await turns(500)
+    await timers.advance(10_000)
+    await until(() => gateway.inFlight === 0)
+    client.socket.resume()
+    expect((await client.closed()).length).toBeLessThan(40 * chunk.length)
+  })
+})

@@ -1,0 +1,79 @@
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Dispatcher } from 'undici'
+import type { ActiveConfig } from './active-config.ts'
+import type { ExchangeParts } from './exchange.ts'
+import { HttpExchange, type HttpIo } from './http-exchange.ts'
+import { ResponseHeaders, type UpstreamHeaders } from './response-headers.ts'
+import { Tunnel } from './websocket/tunnel.ts'
+
+const SWITCHING_PROTOCOLS = 101
+
+/** A request and the connection that is to become a WebSocket. */
+export interface UpgradeIo extends HttpIo {
+  readonly socket: Socket
+}
+
+/**
+ * A request to open a WebSocket. Until the upstream agrees it is a request like any other: routed, identified, limited;
+ * any other response goes to the client, and its connection is closed afterwards.
+ */
+export class UpgradeExchange extends HttpExchange {
+  readonly #socket: Socket
+  #tunnel: Tunnel | undefined
+
+  constructor(parts: ExchangeParts, active: ActiveConfig, io: UpgradeIo) {
+    super(parts, active, io)
+    this.#socket = io.socket
+  }
+
+  override check(nowMs: number): void {
+    if (this.#tunnel === undefined) super.check(nowMs)
+    else this.#tunnel.check(nowMs)
+  }
+
+  override leave(): void {
+    this.#tunnel?.leave()
+  }
+
+  protected override get upgrade(): string | null {
+    return 'websocket'
+  }
+
+  // biome-ignore lint/complexity/useMaxParams: undici calls it
+  onRequestUpgrade(controller: Dispatcher.DispatchController, status: number, _headers: unknown, socket: Duplex): void {
+    const client = this.#socket
+    socket.on('error', () => undefined)
+    if (this.isGone || status !== SWITCHING_PROTOCOLS) {
+      socket.destroy()
+      client.destroy()
+      return
+    }
+    this.status = status
+    const headers = new ResponseHeaders(controller.rawHeaders as UpstreamHeaders)
+    if (this.outcome !== undefined) headers.addLimits(this.outcome.headers)
+    headers.list.push('X-Request-Id', this.requestId, 'Connection', 'Upgrade', 'Upgrade', 'websocket')
+    client.write(headText(headers.list), 'latin1')
+    this.releaseResponse(client)
+    const { route, metrics } = this.activeRoute!
+    this.#tunnel = new Tunnel({
+      client,
+      upstream: socket,
+      rates: route.webSocket,
+      idleMs: route.timeouts.idleMs,
+      nowMs: this.parts.monotonicMs,
+      onBytes: (fromClient, fromUpstream) => {
+        this.bytesIn += fromClient
+        this.bytesOut += fromUpstream
+      },
+      onDenied: () => metrics.denied.inc(),
+      onEnd: () => this.upgradeOver(status),
+    })
+  }
+}
+
+function headText(list: readonly string[]): string {
+  let head = 'HTTP/1.1 101 Switching Protocols\r\n'
+  for (let index = 0; index < list.length; index += 2) head += `${list[index]}: ${list[index + 1]}\r\n`
+  return `${head}\r\n`
+}

@@ -1,0 +1,53 @@
+import { type GatewayAnswer, problemAnswer } from './problems.ts'
+
+/** Waits between attempts: short, because a client waits too. */
+export const RETRY_BACKOFF = { baseMs: 25, capMs: 1000 } as const
+
+/** A response was given up because its status is tried again. */
+export class RetriedStatus extends Error {
+  readonly status: number
+
+  constructor(status: number) {
+    super(`status ${status}`)
+    this.status = status
+  }
+}
+
+/** A time limit is over. */
+export class TimeUp extends Error {
+  /** For the client, unless an answer has begun. */
+  readonly answer: GatewayAnswer
+
+  constructor(message: string, answer: GatewayAnswer) {
+    super(message)
+    this.answer = answer
+  }
+}
+
+const TIMEOUT = problemAnswer('gateway-timeout', 'The upstream did not answer in time.')
+const FAILED = problemAnswer('bad-gateway', 'The connection to the upstream failed, or its response was not valid.')
+
+const TIMEOUT_CODES: ReadonlySet<string> = new Set([
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+  'ETIMEDOUT',
+])
+
+/** What the client gets when an upstream failed. */
+export function failureAnswer(error: Error): GatewayAnswer {
+  return TIMEOUT_CODES.has(codeOf(error)) ? TIMEOUT : FAILED
+}
+
+/**
+ * Whether another attempt makes sense. An upstream that did not answer in time has had the whole time of the route; a
+ * request that cannot be sent is the same at the next instance.
+ */
+export function canRetry(error: Error): boolean {
+  const code = codeOf(error)
+  return code !== 'UND_ERR_HEADERS_TIMEOUT' && code !== 'UND_ERR_INVALID_ARG' && code !== 'UND_ERR_NOT_SUPPORTED'
+}
+
+function codeOf(error: Error): string {
+  return (error as NodeJS.ErrnoException).code ?? ''
+}

@@ -1,0 +1,235 @@
+import { createHash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { FakeClock, FakeTimers } from '@sluice/testing'
+import { describe, expect, it } from 'vitest'
+import type { Route } from '../../config/compiled-config.ts'
+import {
+  configOf,
+  RawClient,
+  routeOf,
+  startGateway,
+  startUpstream,
+  type TestGateway,
+  type TestGatewayOptions,
+  turns,
+  until,
+} from '../../gateway.test.support.ts'
+
+const KEY = 'dGhlIHNhbXBsZSBub25jZQ=='
+const HANDSHAKE = [
+  'GET /chat?x=1 HTTP/1.1',
+  'Host: a',
+  'Connection: keep-alive, Upgrade',
+  'Upgrade: websocket',
+  `Sec-WebSocket-Key: ${KEY}`,
+  'Sec-WebSocket-Version: 13',
+  '',
+  '',
+].join('\r\n')
+
+/** A masked text frame of a client; the mask is 0. */
+function text(content: string): Buffer {
+  return Buffer.concat([Buffer.from([0x81, 0x80 | content.length, 0, 0, 0, 0]), Buffer.from(content)])
+}
+
+function accept(request: IncomingMessage): string {
+  const digest = createHash('sha1').update(
+    `${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`,
+  )
+  return `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${digest.digest('base64')}\r\nX-App: 1\r\n\r\n`
+}
+
+interface Sockets extends TestGateway {
+  readonly opened: { request: IncomingMessage; socket: Duplex; received: () => Buffer; isClosed: () => boolean }[]
+}
+
+/** A gateway before an upstream that accepts WebSockets; `first` comes together with its 101. */
+async function sockets(
+  route: Partial<Route> = {},
+  options: Partial<TestGatewayOptions> = {},
+  first = Buffer.alloc(0),
+): Promise<Sockets> {
+  const app = await startUpstream()
+  const opened: Sockets['opened'] = []
+  app.server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    const chunks = [head]
+    let isClosed = false
+    socket.on('data', (chunk: Buffer) => void chunks.push(chunk))
+    socket.on('error', () => undefined)
+    socket.on('end', () => {
+      isClosed = true
+      socket.end()
+    })
+    opened.push({ request, socket, received: () => Buffer.concat(chunks), isClosed: () => isClosed })
+    socket.write(Buffer.concat([Buffer.from(accept(request)), first]))
+  })
+  const started = await startGateway({ config: configOf([routeOf(route)], { app: [app.url] }), ...options })
+  return { ...started, opened }
+}
+
+async function open(port: number): Promise<RawClient> {
+  const client = new RawClient(port)
+  client.send(HANDSHAKE)
+  await client.until('\r\n\r\n')
+  return client
+}
+
+describe('a WebSocket', () => {
+  it('is opened, and bytes pass both ways', async () => {
+    const { port, opened, gateway, upstreams } = await sockets()
+    const client = await open(port)
+    expect(client.text).toMatch(/^HTTP\/1\.1 101 /)
+    expect(client.text).toContain('Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=')
+    expect(client.text).toContain('X-Request-Id: id-1')
+    const [app] = opened
+    expect(app!.request.headers).toMatchObject({ upgrade: 'websocket', host: 'a', 'x-forwarded-for': '127.0.0.1' })
+    client.send(text('hello'))
+    await until(() => app!.received().includes('hello'))
+    app!.socket.write(Buffer.from([0x81, 3, 0x61, 0x62, 0x63]))
+    await client.until('abc')
+    expect(gateway.inFlight).toBe(1)
+    client.socket.end()
+    await until(() => app!.isClosed())
+    await until(() => gateway.inFlight === 0)
+    expect(upstreams.get('app')!.outcomes).toMatchObject([{ kind: 'response', status: 101 }])
+  })
+
+  it('loses nothing that came together with the handshake, in either direction', async () => {
+    const { port, opened } = await sockets({}, {}, Buffer.from([0x81, 5, 0x65, 0x61, 0x72, 0x6c, 0x79]))
+    const client = new RawClient(port)
+    client.send(Buffer.concat([Buffer.from(HANDSHAKE), text('at once')]))
+    await client.until('early')
+    await until(() => opened[0]!.received().includes('at once'))
+    expect(opened[0]!.received()).toEqual(text('at once'))
+  })
+
+  it('that the upstream does not want gets its response, and the connection is closed', async () => {
+    const app = await startUpstream()
+    app.server.on('upgrade', (_request: IncomingMessage, socket: Duplex) => {
+      socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nX-Why: not you\r\n\r\nno')
+    })
+    const { port, gateway } = await startGateway({ config: configOf([routeOf()], { app: [app.url] }) })
+    const client = new RawClient(port)
+    client.send(HANDSHAKE)
+    const answer = await client.closed()
+    expect(answer).toMatch(/^HTTP\/1\.1 403 [\s\S]*X-Why: not you[\s\S]*Connection: close[\s\S]*\r\n\r\nno$/)
+    await until(() => gateway.inFlight === 0)
+  })
+
+  it('is denied by the limits like any other request', async () => {
+    const { port, opened } = await sockets(
+      {},
+      { ruleSet: { rules: [{ resource: '/*', dimension: 'ip', algorithm: 'fixed-window', limit: 1, window: '1h' }] } },
+    )
+    const first = await open(port)
+    expect(first.text).toContain('X-RateLimit-Remaining: 0')
+    const second = new RawClient(port)
+    second.send(HANDSHAKE)
+    expect(await second.closed()).toMatch(/^HTTP\/1\.1 429 /)
+    expect(opened).toHaveLength(1)
+  })
+
+  it.each([
+    ['h2c', 'Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA'],
+    ['without a key', 'Upgrade: websocket'],
+    ['with a body', `Upgrade: websocket\r\nSec-WebSocket-Key: ${KEY}\r\nContent-Length: 3`],
+    ['several', `Upgrade: websocket, h2c\r\nSec-WebSocket-Key: ${KEY}`],
+  ])('is nothing else: an upgrade %s is an ordinary request', async (_title, lines) => {
+    const app = await startUpstream()
+    let upgrades = 0
+    app.server.on('upgrade', () => upgrades++)
+    const { port } = await startGateway({ config: configOf([routeOf()], { app: [app.url] }) })
+    const client = new RawClient(port)
+    client.send(`GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\n${lines}\r\n\r\nabc`)
+    await client.until('\r\n\r\nok')
+    expect([upgrades, app.received[0]!.headers.upgrade]).toEqual([0, undefined])
+  })
+
+  it('is no tunnel: CONNECT is answered with 405', async () => {
+    const { port } = await sockets()
+    const client = new RawClient(port)
+    client.send('CONNECT internal:22 HTTP/1.1\r\nHost: internal:22\r\n\r\n')
+    expect(await client.closed()).toMatch(/^HTTP\/1\.1 405 /)
+  })
+})
+
+describe('limits of a WebSocket', () => {
+  const webSocket = { messagesPerSecond: 3, bytesPerSecond: 1000, burstSeconds: 1 }
+
+  it('close it with 1008 when too many messages come', async () => {
+    const { port, opened, metrics } = await sockets({ webSocket })
+    const client = await open(port)
+    client.send(Buffer.concat([text('1'), text('2'), text('3')]))
+    await until(() => opened[0]!.received().includes('3'))
+    client.send(text('4'))
+    expect(Buffer.from(await client.closed(), 'latin1').includes(Buffer.from([0x88, 19, 0x03, 0xf0]))).toBe(true)
+    await until(() => opened[0]!.isClosed())
+    expect(opened[0]!.received().includes('4')).toBe(false)
+    const denied = metrics.snapshot().families.find(({ name }) => name === 'sluice_gateway_denied_total')
+    expect(denied?.samples).toMatchObject([{ value: 1 }])
+  })
+
+  it('close it when too many bytes come', async () => {
+    const { port } = await sockets({ webSocket })
+    const client = await open(port)
+    const long = Buffer.concat([Buffer.from([0x82, 0xfe, 0x04, 0x00, 0, 0, 0, 0]), Buffer.alloc(1024)])
+    client.send(long)
+    expect(Buffer.from(await client.closed(), 'latin1').includes(Buffer.from([0x03, 0xf0]))).toBe(true)
+  })
+
+  it('close it with 1002 when it is no WebSocket', async () => {
+    const { port } = await sockets({ webSocket })
+    const client = await open(port)
+    client.send('GET /admin HTTP/1.1\r\n\r\n')
+    expect(Buffer.from(await client.closed(), 'latin1').includes(Buffer.from([0x03, 0xea]))).toBe(true)
+  })
+
+  it('complete a frame of the upstream before the close frame', async () => {
+    const { port, opened } = await sockets({ webSocket })
+    const client = await open(port)
+    const { socket } = opened[0]!
+    socket.write(Buffer.from([0x81, 4, 0x61, 0x62]))
+    await client.until('ab')
+    client.send(Buffer.concat([text('1'), text('2'), text('3'), text('4')]))
+    await turns(20)
+    socket.write(Buffer.from([0x63, 0x64, 0x81, 1, 0x65]))
+    const bytes = Buffer.from((await client.closed()).split('\r\n\r\n')[1]!, 'latin1')
+    expect([...bytes.subarray(0, 10)]).toEqual([0x81, 4, 0x61, 0x62, 0x63, 0x64, 0x88, 19, 0x03, 0xf0])
+  })
+})
+
+describe('the end of a WebSocket', () => {
+  it('comes when nothing moves for the idle time', async () => {
+    const clock = new FakeClock()
+    const timers = new FakeTimers(clock)
+    const timeouts = { ...routeOf().timeouts, idleMs: 5000 }
+    const { port, opened, gateway } = await sockets(
+      { timeouts },
+      { timers, monotonicMs: () => clock.nowMicros() / 1000 },
+    )
+    const client = await open(port)
+    await timers.advance(4000)
+    client.send(text('here'))
+    await until(() => opened[0]!.received().includes('here'))
+    await timers.advance(4500)
+    expect(client.isClosed).toBe(false)
+    await timers.advance(1500)
+    await client.closed()
+    await until(() => opened[0]!.isClosed() && gateway.inFlight === 0)
+  })
+
+  it('is told with 1001 when the gateway stops', async () => {
+    const { port, gateway } = await sockets()
+    const client = await open(port)
+    await gateway.stop()
+    expect(Buffer.from(await client.closed(), 'latin1').includes(Buffer.from([0x03, 0xe9]))).toBe(true)
+  })
+
+  it('of the upstream is the end of the client', async () => {
+    const { port, opened } = await sockets()
+    const client = await open(port)
+    opened[0]!.socket.destroy()
+    await client.closed()
+  })
+})

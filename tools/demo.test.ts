@@ -1,0 +1,95 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { SessionState } from '@sluice/contract'
+import { freePort } from '@sluice/testing/servers'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ExampleProcess } from './examples-process.ts'
+import { repositoryRoot } from './workspace.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-demo-test-'))
+let demo: ExampleProcess
+let link: string
+let origin: string
+let gateway: string
+
+beforeAll(async () => {
+  const [port, gatewayPort] = [await freePort(), await freePort()]
+  demo = new ExampleProcess({
+    command: process.execPath,
+    args: [
+      '--conditions=source',
+      join(repositoryRoot, 'tools/demo.ts'),
+      '--port',
+      String(port),
+      '--gateway-port',
+      String(gatewayPort),
+    ],
+    cwd: repositoryRoot,
+    env: { TMPDIR: folder },
+  })
+  link = await demo.printed(/(http:\/\/localhost:\d+\/[\w-]{22})/)
+  origin = `http://localhost:${port}`
+  gateway = `http://localhost:${gatewayPort}`
+})
+
+afterAll(async () => {
+  await demo?.stop('SIGTERM')
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function follow(url: string, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(url, { redirect: 'manual', headers })
+}
+
+describe('npm run demo', () => {
+  it('signs in the first who opens its link, and nobody else', async () => {
+    const foreign = await follow(link, { 'sec-fetch-site': 'cross-site' })
+    expect(foreign.headers.getSetCookie()).toEqual([])
+    const first = await follow(link)
+    expect([first.status, first.headers.get('location')]).toEqual([303, `${origin}/`])
+    const [cookie = ''] = first.headers.getSetCookie()
+    expect(cookie).toMatch(/; HttpOnly.*SameSite=Strict|SameSite=Strict.*HttpOnly/)
+    const state = await fetch(`${origin}/auth/session`, { headers: { cookie: cookie.split(';', 1)[0]! } })
+    expect(((await state.json()) as SessionState).session?.role).toBe('admin')
+    const second = await follow(link)
+    expect([second.status, second.headers.getSetCookie()]).toEqual([303, []])
+  })
+
+  it('sends checks through the API, some of them denied, and measures a candidate', async () => {
+    const figures = async (): Promise<readonly [allowed: boolean, denied: boolean, shadow: boolean]> => {
+      const metrics = await (await fetch(`${origin}/metrics`)).text()
+      const has = (pattern: RegExp): boolean => pattern.test(metrics)
+      return [
+        has(/^ratelimit_checks_total\{[^}]*result="allowed"[^}]*\} [1-9]/m),
+        has(/^ratelimit_denials_total\{[^}]*\} [1-9]/m),
+        has(/^ratelimit_shadow\w*\{[^}]*\} [1-9]/m),
+      ]
+    }
+    await expect.poll(figures, { timeout: 20_000 }).toEqual([true, true, true])
+  })
+
+  it('has a gateway that limits by the same rules', async () => {
+    const response = await fetch(`${gateway}/api/v1/search`)
+    expect([200, 429]).toContain(response.status)
+    expect(response.headers.get('x-ratelimit-limit')).toBe('300')
+  })
+
+  it('serves the dashboard', async () => {
+    const page = await fetch(origin, { headers: { accept: 'text/html' } })
+    expect(await page.text()).toContain('<div id="app">')
+  })
+
+  it('leaves nothing behind', async () => {
+    await demo.stop('SIGTERM')
+    await expect
+      .poll(() =>
+        fetch(origin).then(
+          () => true,
+          () => false,
+        ),
+      )
+      .toBe(false)
+    expect(readdirSync(folder).filter((name) => name.startsWith('sluice'))).toEqual([])
+  })
+})
