@@ -134,12 +134,18 @@ export function pagesSuite(running: Running): void {
       await page.context().close()
     })
 
-    it('override, reset and block from the row of a caller, each in the audit log', async () => {
+    it('override, refund, reset and block from the row of a caller, each in the audit log', async () => {
       const call = { user: 'eve', resource: '/orders', method: 'POST' }
       for (let calls = 0; calls < 20; calls++) expect(await service.check(call)).toBe(200)
       expect(await service.check(call)).toBe(429)
       const { page } = await openPage(browser, new URL('/usage?user=eve', service.url).href, { key: service.adminKey })
-      await page.getByRole('button', { name: 'Reset', exact: true }).first().click()
+      await page.getByRole('button', { name: 'Refund or reset', exact: true }).first().click()
+      await page.getByRole('button', { name: 'Refund some units' }).click()
+      await page.getByLabel('Units').fill('2')
+      await page.getByRole('button', { name: 'Refund', exact: true }).click()
+      await page.getByText('One counter got units back.').waitFor()
+      expect([await service.check(call), await service.check(call), await service.check(call)]).toEqual([200, 200, 429])
+      await page.getByRole('button', { name: 'Refund or reset', exact: true }).first().click()
       await page.getByLabel('Note').fill('import of last night')
       await page.getByRole('button', { name: 'Reset counters' }).click()
       await page.getByText('One counter starts anew.').waitFor()
@@ -154,7 +160,7 @@ export function pagesSuite(running: Running): void {
       await page.getByText('(tried again)').waitFor()
       expect(await service.check(call)).toBe(429)
       await page.goto(new URL('/audit', service.url).href)
-      for (const action of ['block.put', 'override.put', 'counters.reset'])
+      for (const action of ['block.put', 'override.put', 'counters.reset', 'counters.refund'])
         await page.getByText(action).first().waitFor()
       await page.getByText('import of last night').waitFor()
       await page.context().close()
