@@ -166,7 +166,7 @@ it('asks for paths that the service has', () => {
 describe('the image', () => {
   it('runs what the bundle has, as a user without rights', () => {
     const dockerfile = readDeployFile('Dockerfile')
-    expect(imageCommand('ENTRYPOINT')).toEqual(['/nodejs/bin/node', '/opt/sluice/dist/service/main.js'])
+    expect(imageCommand('ENTRYPOINT')).toEqual(['/nodejs/bin/node', '/opt/sluice/dist/programs/service.js'])
     expect(dockerfile).toMatch(/^USER 65532:65532$/m)
     const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '))
     expect(last).not.toMatch(/^RUN|\bnpm (?:ci|install|start)/m)

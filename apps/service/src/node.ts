@@ -23,6 +23,7 @@ import { RequestObserver } from './listeners/http/request-observer.ts'
 import type { ListenerPorts } from './listeners/listener.ts'
 import { ListenerSet } from './listeners/listener-set.ts'
 import { RespListener } from './listeners/resp/resp-listener.ts'
+import { DecisionSample } from './observability/decision-sample.ts'
 import { Instrument } from './observability/instrument.ts'
 import { shareReports } from './observability/metrics-aggregator.ts'
 import { OtlpTracing } from './observability/tracing/otlp-tracing.ts'
@@ -30,6 +31,7 @@ import { adminHandlers } from './operations/admin/admin.ts'
 import { alertHandlers } from './operations/admin/alerts.ts'
 import { AuditNotes } from './operations/admin/audit.ts'
 import type { AdminOptions } from './operations/admin/config-access.ts'
+import { decisionHandlers as decisionSampleHandlers } from './operations/admin/decisions.ts'
 import { gatewayHandlers } from './operations/admin/gateway.ts'
 import { observabilityHandlers } from './operations/admin/metrics.ts'
 import type { SessionHandlerParts } from './operations/admin/sessions.ts'
@@ -91,7 +93,8 @@ export function createNode(parts: NodeParts): ServiceNode {
     configLagMs: () => limits.follower.stats().lagMs,
   })
   const { region, redis, trustedProxies, basePath } = settings
-  const instrument = new Instrument({ metrics, log, clock, secret, signals, tracer: tracing, region, redis })
+  const decisions = new DecisionSample({ clock, secret, name: newName() })
+  const instrument = new Instrument({ metrics, log, clock, secret, signals, tracer: tracing, region, decisions, redis })
   const announceBlock = blockAnnouncer({ threads, isExported: settings.blockWebhooks.length > 0, log })
   // Runs when the rules file is read, which is after `gateway` is set.
   const onGateway: EngineParts['onGateway'] = (file) => gateway?.use(file)
@@ -99,10 +102,11 @@ export function createNode(parts: NodeParts): ServiceNode {
   const { store, engine, config, follower } = limits
   const context: ServiceContext = {
     ...{ settings, clock, sleep, random, log },
-    ...{ store, engine, config, follower, metrics, secret, nextId, threads },
+    ...{ store, engine, config, follower, metrics, secret, nextId, threads, decisions },
   }
   threads.handle('config.stats', () => follower.stats())
   shareFollowing({ threads, log, follower: limits.besideFile?.follower ?? follower })
+  decisions.share(threads)
   shareReports(threads, newName(), () => instrument.report())
   const observation = { metrics, log, monotonicMs: system.monotonicMs, secret, tracing }
   const loopDelay = system.openLoopDelay()
@@ -133,6 +137,7 @@ export function createNode(parts: NodeParts): ServiceNode {
       settings: settings.resp,
       port: parts.ports.resp ?? 0,
       metrics,
+      observer: instrument,
       monotonicMs,
     })
   const grpc =
@@ -228,6 +233,7 @@ function handlersOf(
     ...forwardAuthHandlers(context),
     ...adminHandlers(context, options),
     ...observabilityHandlers(context, { rollups: database.rollups, keys }),
+    ...decisionSampleHandlers({ ...context, keys }),
     ...alertHandlers(context.threads, notes),
     ...sessionHandlers({ ...parts, notes }),
     ...gatewayHandlers(context.threads),

@@ -54,6 +54,7 @@ export interface SettingValues extends DashboardSettingValues {
   readonly maxKeys: number
   readonly stateSize: number
   readonly maxInFlight: number
+  readonly maxAdHocLimits: number
   /** Networks with commas between. */
   readonly trustedProxies: string
   /** Fields and headers with `=`, several with commas between. */
@@ -259,6 +260,13 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     argument: '<number>',
     help: 'Maximum number of in-flight checks per thread; further checks get 503 at once. Default: 5000.',
     schema: { type: 'integer', minimum: 1, maximum: 100_000 },
+  },
+  maxAdHocLimits: {
+    flag: 'max-ad-hoc-limits',
+    variable: 'SLUICE_MAX_AD_HOC_LIMITS',
+    argument: '<number>',
+    help: 'Maximum number of different limits that CL.THROTTLE can name, per thread. Default: 1000.',
+    schema: { type: 'integer', minimum: 1, maximum: 1_000_000 },
   },
   maxConnectionsPerAddress: {
     flag: 'max-connections-per-address',

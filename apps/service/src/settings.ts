@@ -42,6 +42,8 @@ export interface Settings {
   readonly stateSize: number
   /** Maximum number of in-flight checks per thread. */
   readonly maxInFlight: number
+  /** Maximum number of different limits that `CL.THROTTLE` can name, per thread. */
+  readonly maxAdHocLimits: number
   /** Networks (CIDR or address) whose connections are not limited and that no penalty blocks. */
   readonly trustedProxies: readonly string[]
   /** Headers of forward authentication by the field that they name. */
@@ -233,6 +235,7 @@ function completed(
     stateSize: given.stateSize ?? 64,
     // More would only queue.
     maxInFlight: given.maxInFlight ?? 5000,
+    maxAdHocLimits: given.maxAdHocLimits ?? 1000,
     trustedProxies: listOf(given.trustedProxies),
     forwardAuthIdentity: Object.fromEntries(listOf(given.forwardAuthIdentity).map((pair) => pair.split('='))),
     defaultLimit: given.defaultLimit ?? false,

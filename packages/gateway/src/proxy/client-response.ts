@@ -28,12 +28,25 @@ export function writeChunk(response: ClientResponse, chunk: Buffer): boolean {
   return (response as ServerResponse).write(chunk)
 }
 
+/** Whether the client has to read before more is written. */
+export function needsDrain(response: ClientResponse): boolean {
+  return isHttp2(response) ? response.stream.writableNeedDrain : response.writableNeedDrain
+}
+
 /** Ends the response, with trailers if there are any. */
 export function endResponse(response: ClientResponse, trailers: readonly string[] | undefined): void {
   if (trailers !== undefined && trailers.length > 0) {
     if (isHttp2(response)) response.addTrailers(headerObject(trailers))
     else if (response.chunkedEncoding) response.addTrailers(pairs(trailers))
   }
+  response.end()
+}
+
+/** Sends a response that has headers only: over HTTP/2 its end is part of them, which gRPC asks for. */
+export function endWithHead(response: ClientResponse, status: number, headers: readonly string[]): void {
+  response.statusCode = status
+  const fields = headerObject(headers)
+  for (const name in fields) response.setHeader(name, fields[name]!)
   response.end()
 }
 

@@ -9,8 +9,10 @@ import {
   type ClientRequest,
   type ClientResponse,
   endResponse,
+  endWithHead,
   isClosed,
   isHttp2,
+  needsDrain,
   writeChunk,
   writeHead,
 } from './client-response.ts'
@@ -30,6 +32,9 @@ type OwnedResponse = ClientResponse & { [EXCHANGE]: HttpExchange }
  * Responses that are tried again and are not longer are read to their end, so that the connection can be used again.
  */
 const MOST_DISCARDED = 16_384
+
+/** Bodies that are not longer are sent together with their headers. */
+const MOST_AS_TEXT = 8192
 
 /** Rest of a request body that is read and thrown away after an early answer, so that the connection can go on. */
 const MOST_SKIPPED = 65_536
@@ -59,6 +64,8 @@ export class HttpExchange extends Exchange implements Dispatcher.DispatchHandler
   #upstreamStatus = 0
   /** Whether the response is not for the client, because the request is tried again. */
   #isDiscarding = false
+  /** Headers that may turn out to be the whole response, so that they end it. */
+  #heldHead: string[] | undefined
   /** Bytes of the response that are still to come; -1 if unknown. */
   #leftBytes = -1
   /** Counts chunks in both directions: what stands still is idle. */
@@ -220,24 +227,34 @@ export class HttpExchange extends Exchange implements Dispatcher.DispatchHandler
     if (status === 204) headers.remove('content-length')
     if (headers.hasTrailer && !this.#canTrail(headers)) headers.remove('trailer')
     this.#leftBytes = this.method === 'HEAD' ? -1 : headers.contentLength
+    if (isHttp2(this.#response) && headers.isTrailersOnly) {
+      this.#heldHead = list
+      return
+    }
+    this.#writeHead(list)
+  }
+
+  /** Writes status and headers. False if they cannot be sent, such as a header with characters that have no bytes. */
+  #writeHead(list: string[]): boolean {
+    const { status } = this
     try {
       writeHead(this.#response, status, list)
     } catch (error) {
-      // Such as a header with characters that cannot be sent.
       this.status = 0
       this.parts.logger.warn('a response of an upstream cannot be passed on', {
         error: String(error),
         route: this.route,
       })
-      controller.abort(error as Error)
-      return
+      this.#controller?.abort(error as Error)
+      return false
     }
     // Headers wait for the first byte of the body, which for a stream of events may take long.
     if (this.#leftBytes !== 0) process.nextTick(flushHeaders, this.#response)
+    return true
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#isDiscarding) return
+    if (this.#isDiscarding || (this.#heldHead !== undefined && !this.#releaseHead())) return
     const response = this.#response
     const { length } = chunk
     this.bytesOut += length
@@ -245,7 +262,9 @@ export class HttpExchange extends Exchange implements Dispatcher.DispatchHandler
     if (length === this.#leftBytes && !isHttp2(response)) {
       // The last chunk: sent together with the end.
       this.#leftBytes = 0
-      response.end(chunk)
+      // A short one as text: headers and body are then one string, written by one call without a vector.
+      if (length <= MOST_AS_TEXT) response.end(chunk.toString('latin1'), 'latin1')
+      else response.end(chunk)
       return
     }
     if (this.#leftBytes > 0) this.#leftBytes -= length
@@ -262,12 +281,22 @@ export class HttpExchange extends Exchange implements Dispatcher.DispatchHandler
       return
     }
     if (this.#response.writableEnded) return
+    if (this.#heldHead !== undefined) {
+      endWithHead(this.#response, this.status, this.#heldHead)
+      return
+    }
     const trailers = controller.rawTrailers as UpstreamHeaders
     endResponse(this.#response, trailers ? new ResponseHeaders(trailers).list : undefined)
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     this.#failed(error)
+  }
+
+  #releaseHead(): boolean {
+    const list = this.#heldHead!
+    this.#heldHead = undefined
+    return this.#writeHead(list)
   }
 
   /** Makes an attempt at an instance. */
@@ -402,7 +431,7 @@ export class HttpExchange extends Exchange implements Dispatcher.DispatchHandler
 
   /** Whether the client has to act: send more of its body, or read. The upstream is watched by its connection. */
   #isClientTurn(): boolean {
-    if (this.#response.writableNeedDrain || this.#response.writableEnded) return true
+    if (needsDrain(this.#response) || this.#response.writableEnded) return true
     return this.#hasBody && !this.#request.complete
   }
 

@@ -29,6 +29,13 @@ export function ResetDialog({ target, name, onClose, onDone }: ResetDialogProps)
   const units = useSignal('1')
   const note = useSignal('')
   const error = useSignal<ApiError | undefined>(undefined)
+  // The next caller is asked about anew.
+  const close = (): void => {
+    kind.value = 'all'
+    note.value = ''
+    error.value = undefined
+    onClose()
+  }
   const reset = async (): Promise<void> => {
     if (target === undefined) return
     try {
@@ -37,8 +44,7 @@ export function ResetDialog({ target, name, onClose, onDone }: ResetDialogProps)
       const { count } = await call('reset', { body: { ...target, ...given, ...(why && { note: why }) } })
       const effect = kind.value === 'all' ? 'starts anew' : 'got units back'
       showToast(count === 1 ? `One counter ${effect}.` : `${count} counters: each ${effect}.`)
-      error.value = undefined
-      onClose()
+      close()
       onDone?.()
     } catch (cause) {
       error.value = asApiError(cause)
@@ -49,10 +55,10 @@ export function ResetDialog({ target, name, onClose, onDone }: ResetDialogProps)
     <Dialog
       title={`Reset counters of ${name}`}
       isOpen={target !== undefined}
-      onClose={onClose}
+      onClose={close}
       actions={
         <>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={close}>Cancel</Button>
           <Button kind="primary" onClick={() => void reset()}>
             {kind.value === 'all' ? 'Reset counters' : 'Refund'}
           </Button>

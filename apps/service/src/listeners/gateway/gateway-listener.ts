@@ -133,12 +133,13 @@ export class GatewayListener implements Listener {
       isAvailable: upstream.isAvailable,
     }))
     const missing = upstreams.filter(({ isAvailable }) => !isAvailable).map(({ name }) => `the upstream "${name}"`)
+    const services = this.#gateway.awaitedServices.map(({ name }) => `the service "${name}"`)
     this.#wasReady ||= missing.length === 0
     return {
       mode,
       routes: routesOf(written),
       upstreams,
-      waitingFor: this.#wasReady ? [] : missing,
+      waitingFor: [...services, ...(this.#wasReady ? [] : missing)],
       keySet: this.#identifier?.keySet,
       problem: this.#problem,
     }
