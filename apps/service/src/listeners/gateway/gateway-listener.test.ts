@@ -219,4 +219,38 @@ describe('the gateway of the service', () => {
     const shown = (await (await node.admin('GET', '/admin/gateway')).json()) as GatewayAnswer
     expect(shown).toMatchObject({ threads: 2, upstreams: [{ instances: [{ requests: 3, failures: 0 }] }] })
   })
+
+  it('blocks a caller after configured responses in all threads; the admin API lists and lifts the block', async () => {
+    const server = createServer((_request, response) => {
+      response.statusCode = 403
+      response.end()
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo
+    const text = fileText(`http://127.0.0.1:${port}`)
+      .replace('limit: 3', 'limit: 1000')
+      .replace('auth: required', 'auth: required, blockAfter: { responses: 6, within: 1h, blockFor: 1h }')
+    const { ask, node } = await startGateway(text, { threads: 2 })
+    const statuses = async (count: number): Promise<readonly number[]> => {
+      const found: number[] = []
+      for (let call = 0; call < count; call++) {
+        found.push((await ask('/orders/1', { ...KEY, connection: 'close' })).status)
+      }
+      return [...new Set(found)]
+    }
+    expect(await statuses(6)).toEqual([403])
+    const blocks = async () => {
+      const { items } = (await (await node.admin('GET', '/admin/blocks')).json()) as { items: readonly object[] }
+      return items
+    }
+    await expect
+      .poll(blocks, { timeout: 10_000 })
+      .toMatchObject([{ entry: { dimension: 'user', entity: 'acme', rule: 'gateway:orders' } }])
+    await expect.poll(() => statuses(10), { timeout: 10_000 }).toEqual([429])
+    const lifted = await node.admin('DELETE', '/admin/blocks?dimension=user&entity=acme')
+    expect(lifted.status).toBe(204)
+    await expect.poll(() => statuses(2), { timeout: 10_000 }).toEqual([403])
+  })
 })
