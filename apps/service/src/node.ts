@@ -133,7 +133,7 @@ export function createNode(parts: NodeParts): ServiceNode {
     ports: parts.ports,
   })
   const { resp: respSettings, grpc: grpcSettings } = settings
-  const respParts = { ...common, ...handlers, observer: instrument, port: parts.ports.resp ?? 0 }
+  const respParts = { ...handlers, ...common, observer: instrument, port: parts.ports.resp ?? 0 }
   const resp = respSettings && new RespListener({ ...respParts, settings: respSettings })
   const grpcParts = { ...common, readiness, port: parts.ports.grpc ?? 0 }
   const grpc = grpcSettings && new GrpcListener({ ...grpcParts, settings: grpcSettings })
@@ -193,7 +193,7 @@ function gatewayOf(
     monotonicMs: system.monotonicMs,
     writeLine: system.writeLine,
     port: ports.gateway ?? 0,
-    folder: dirname(resolve(settings.rulesFile ?? '.')),
+    folder: dirname(resolve(settings.gateway.file ?? settings.rulesFile ?? '.')),
     countFailure: (address) => authenticator.countFailure(address),
   })
   context.threads.handle('gateway.status', () => gateway.status())
