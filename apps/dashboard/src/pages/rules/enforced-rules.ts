@@ -1,4 +1,5 @@
 import type { Version, VersionContent } from '@sluice/contract'
+import { ruleName } from '@sluice/core/internal'
 import type { RuleSet } from '@sluice/core/policy'
 import { call } from '../../api/client.ts'
 import type { Query, QueryOptions } from '../../api/query.ts'
@@ -33,6 +34,26 @@ export function loadVersion(number: number, signal?: AbortSignal): Promise<Versi
 /** The rule set of a version. The engine has checked it, which the type of the contract does not say. */
 export function ruleSetOf({ ruleSet }: VersionContent): RuleSet {
   return ruleSet as unknown as RuleSet
+}
+
+/**
+ * The resource of the rule with this name, as the rule writes it: an override names it so. `*`, which means every rule
+ * of the dimension, when the rule set has no such rule any more.
+ */
+export function resourceOfRule({ rules, tiers = [], exemptions = [] }: RuleSet, name: string): string {
+  const all = [
+    ...rules.map((rule) => ({ rule, name: ruleName(rule) })),
+    ...tiers.flatMap((tier) =>
+      (tier.rules ?? []).map((rule) => ({ rule, name: ruleName(rule, { part: 'tier', name: tier.name }) })),
+    ),
+    ...exemptions.flatMap((exemption) =>
+      (exemption.rules ?? []).map((rule) => ({
+        rule,
+        name: ruleName(rule, { part: 'exemption', name: exemption.name }),
+      })),
+    ),
+  ]
+  return all.find((each) => each.name === name)?.rule.resource ?? '*'
 }
 
 /** The rule set that is enforced, for a page. */

@@ -59,6 +59,8 @@ function windowOf(series: ShadowSeries | undefined): SeriesWindow {
   if (series === undefined) return window
   const perSecond = 1000 / series.stepMs
   for (const [index, at] of series.at.entries()) {
+    // A step that goes on would look like a fall of the line.
+    if (at + series.stepMs > nowMs()) break
     window.set(at, [series.denials[index]! * perSecond, series.shadowDenials[index]! * perSecond])
   }
   return window
