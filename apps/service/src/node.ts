@@ -117,7 +117,10 @@ export function createNode(parts: NodeParts): ServiceNode {
   const authenticator = new Authenticator({ ...context, keys, random: system.secureRandom, failures, addresses })
   const sessions = new Sessions({ ...context, keys, addresses, basePath, newId: newName })
   const { atTurnEnd, monotonicMs } = system
-  const common = { context, authenticator, connectionLimit, loopDelay, atTurnEnd, sharesPort: threads.count > 1 }
+  const common = {
+    ...{ context, authenticator, connectionLimit, loopDelay, atTurnEnd, metrics, monotonicMs },
+    sharesPort: threads.count > 1,
+  }
   const observe = instrument.observePolicy
   const handlers = handlersOf(context, limits, { ...parts, announceBlock, observe, authenticator, sessions })
   const http = httpListeners({
@@ -129,27 +132,11 @@ export function createNode(parts: NodeParts): ServiceNode {
     observer: new RequestObserver(observation),
     ports: parts.ports,
   })
-  const resp =
-    settings.resp &&
-    new RespListener({
-      ...common,
-      ...handlers,
-      settings: settings.resp,
-      port: parts.ports.resp ?? 0,
-      metrics,
-      observer: instrument,
-      monotonicMs,
-    })
-  const grpc =
-    settings.grpc &&
-    new GrpcListener({
-      ...common,
-      readiness,
-      settings: settings.grpc,
-      port: parts.ports.grpc ?? 0,
-      metrics,
-      monotonicMs,
-    })
+  const { resp: respSettings, grpc: grpcSettings } = settings
+  const respParts = { ...handlers, ...common, observer: instrument, port: parts.ports.resp ?? 0 }
+  const resp = respSettings && new RespListener({ ...respParts, settings: respSettings })
+  const grpcParts = { ...common, readiness, port: parts.ports.grpc ?? 0 }
+  const grpc = grpcSettings && new GrpcListener({ ...grpcParts, settings: grpcSettings })
   const gateway = gatewayOf(parts, { ...common, newRequestId: () => nextId() ?? newName() })
   const listeners = new ListenerSet(
     [...http, resp, grpc, gateway].filter((listener) => listener !== undefined),
@@ -206,7 +193,7 @@ function gatewayOf(
     monotonicMs: system.monotonicMs,
     writeLine: system.writeLine,
     port: ports.gateway ?? 0,
-    folder: dirname(resolve(settings.rulesFile ?? '.')),
+    folder: dirname(resolve(settings.gateway.file ?? settings.rulesFile ?? '.')),
     countFailure: (address) => authenticator.countFailure(address),
   })
   context.threads.handle('gateway.status', () => gateway.status())
