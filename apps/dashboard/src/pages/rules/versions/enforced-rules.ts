@@ -1,9 +1,9 @@
 import type { Version, VersionContent } from '@sluice/contract'
 import { ruleName } from '@sluice/core/internal'
 import type { RuleSet } from '@sluice/core/policy'
-import { call } from '../../api/client.ts'
-import type { Query, QueryOptions } from '../../api/query.ts'
-import { useQuery } from '../../api/query.ts'
+import { call } from '../../../api/client.ts'
+import type { Query, QueryOptions } from '../../../api/query.ts'
+import { useQuery } from '../../../api/query.ts'
 
 /** The rule set that is enforced, and the versions around it. */
 export interface EnforcedRules {
@@ -27,12 +27,12 @@ export async function loadEnforced(signal?: AbortSignal): Promise<EnforcedRules>
 }
 
 /** Loads one version with its rule set. */
-export function loadVersion(number: number, signal?: AbortSignal): Promise<VersionContent> {
+function loadVersion(number: number, signal?: AbortSignal): Promise<VersionContent> {
   return call('getVersion', { parameters: { number }, signal })
 }
 
 /** The rule set of a version. The engine has checked it, which the type of the contract does not say. */
-export function ruleSetOf({ ruleSet }: VersionContent): RuleSet {
+function ruleSetOf({ ruleSet }: VersionContent): RuleSet {
   return ruleSet as unknown as RuleSet
 }
 
