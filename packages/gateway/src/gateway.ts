@@ -2,17 +2,19 @@ import { isDeepStrictEqual } from 'node:util'
 import type { HeaderProfile } from '@sluice/contract'
 import type { Clock, Random, Timers } from '@sluice/core'
 import type { PolicyEngine } from '@sluice/core/policy'
-import { createHttpLimiter, type HttpLimiter } from '@sluice/middleware'
+import type { HttpLimiter } from '@sluice/middleware'
 import type { Logger, MetricRegistry } from '@sluice/runtime'
-import type { CompiledConfig } from './config/compiled-config.ts'
+import type { CompiledConfig, Route } from './config/compiled-config.ts'
 import type { UpstreamConfig } from './config/gateway-config.ts'
 import type { Identifier } from './identity/caller.ts'
+import { createRequestLimits } from './limits/request-limits.ts'
 import { AccessLog } from './observability/access-log.ts'
-import { GatewayMetrics } from './observability/gateway-metrics.ts'
+import { GatewayMetrics, type RouteMetrics } from './observability/gateway-metrics.ts'
 import { ActiveConfig } from './proxy/active-config.ts'
-import { type Exchange, type ExchangeParts, NOT_SENT } from './proxy/exchange.ts'
+import type { ConnectionLimit } from './proxy/client-connections.ts'
+import type { Exchange, ExchangeParts } from './proxy/exchange.ts'
 import { ExchangeWatch } from './proxy/exchange-watch.ts'
-import { type ClientBounds, type ConnectionLimit, GatewayServer, type ListenOptions } from './proxy/gateway-server.ts'
+import { type ClientBounds, GatewayServer, type ListenOptions } from './proxy/gateway-server.ts'
 import { HttpExchange } from './proxy/http-exchange.ts'
 import { RequestHeaders } from './proxy/request-headers.ts'
 import { UpgradeExchange } from './proxy/upgrade-exchange.ts'
@@ -70,6 +72,8 @@ export class Gateway {
   #isDraining = false
   /** The last change of configuration; the next one begins after it. */
   #changing: Promise<void> = Promise.resolve()
+  /** Configurations that were replaced and that requests still hold. */
+  readonly #retired = new Set<ActiveConfig>()
   readonly #closing = new Set<Promise<void>>()
 
   constructor(parts: GatewayParts) {
@@ -80,7 +84,7 @@ export class Gateway {
     const { services = {} } = parts.config.options
     this.#services = new StartupServices(services, { timers, random, log: logger, probe: networkProbe() })
     this.#watch = new ExchangeWatch(timers, monotonicMs)
-    this.#limiter = limiterOf(parts)
+    this.#limiter = limitsOf(parts)
     this.#exchangeParts = {
       limits: this.#limiter,
       timers,
@@ -95,6 +99,8 @@ export class Gateway {
     }
     this.#server = new GatewayServer({
       listen,
+      isTls: parts.config.options.tls !== undefined,
+      proxyProtocolFrom: () => this.#active?.config.proxyProtocolFrom ?? [],
       bounds: parts.bounds ?? {},
       connectionLimit: parts.connectionLimit,
       metrics: () => this.#metrics,
@@ -107,7 +113,7 @@ export class Gateway {
         const io = { request, response, socket, expectsContinue: false }
         new UpgradeExchange(this.#exchangeParts, this.#active!, io).begin()
       },
-      reportError: (error) => logger.error('the listener of the gateway failed', { error: String(error) }),
+      logger,
     })
   }
 
@@ -196,6 +202,23 @@ export class Gateway {
     const before = this.#active
     const upstreams = new Map<string, Upstream>()
     const added: Upstream[] = []
+    try {
+      this.#findUpstreams(config, upstreams, added)
+      const active = this.#activate(config, identifier, upstreams)
+      const isSame = before?.identifier === identifier
+      await this.#useTls(before?.config, config)
+      await Promise.all([isSame ? undefined : identifier.start(), ...added.map((upstream) => upstream.start())])
+      this.#active = active
+      if (before !== undefined) this.#retire(before, active)
+    } catch (error) {
+      await Promise.all(added.map((upstream) => upstream.close()))
+      throw error
+    }
+  }
+
+  /** Fills `upstreams` with those of the configuration: the same as before where nothing changes. */
+  #findUpstreams(config: CompiledConfig, upstreams: Map<string, Upstream>, added: Upstream[]): void {
+    const before = this.#active
     for (const [name, upstreamConfig] of config.upstreams) {
       const known = before?.upstreams.get(name)
       if (known !== undefined && isDeepStrictEqual(before!.config.upstreams.get(name), upstreamConfig)) {
@@ -206,27 +229,35 @@ export class Gateway {
       upstreams.set(name, upstream)
       added.push(upstream)
     }
-    const isSame = before?.identifier === identifier
-    const active = new ActiveConfig(config, {
-      upstreams,
-      identifier,
-      requestHeaders: isSame
-        ? before.requestHeaders
-        : new RequestHeaders(identifier.removedHeaders, this.#parts.random),
-      metricsOf: (route) => this.#metrics.ofRoute(route),
-    })
-    await Promise.all([isSame ? undefined : identifier.start(), ...added.map((upstream) => upstream.start())])
-    this.#active = active
-    if (before !== undefined) this.#retire(before, active)
   }
 
-  /** Closes what only `before` uses, when its last request is done. */
+  async #useTls(before: CompiledConfig | undefined, { options }: CompiledConfig): Promise<void> {
+    const { tls } = options
+    if (before !== undefined && (tls === undefined) !== (before.options.tls === undefined)) {
+      throw new Error('gateway.tls was added or removed, which needs a restart. Nothing was changed.')
+    }
+    if (tls === undefined || isDeepStrictEqual(tls, before?.options.tls)) return
+    await this.#server.useCertificates(tls)
+  }
+
+  #activate(config: CompiledConfig, identifier: Identifier, upstreams: ReadonlyMap<string, Upstream>): ActiveConfig {
+    const before = this.#active
+    const requestHeaders =
+      before?.identifier === identifier
+        ? before.requestHeaders
+        : new RequestHeaders(identifier.removedHeaders, this.#parts.random)
+    const metricsOf = (route: Route): RouteMetrics => this.#metrics.ofRoute(route)
+    return new ActiveConfig(config, { upstreams, identifier, requestHeaders, metricsOf })
+  }
+
+  /** Closes what `before` uses and `active` does not, when no request of `before` or an earlier one is left. */
   #retire(before: ActiveConfig, active: ActiveConfig): void {
     const kept = new Set(active.upstreams.values())
     const removed: { close(): Promise<void> }[] = [...before.upstreams.values()].filter((each) => !kept.has(each))
     if (before.identifier !== active.identifier) removed.push(before.identifier)
-    if (removed.length === 0) return
-    const closing = before.free().then(async () => {
+    this.#retired.add(before)
+    const closing = Promise.all(Array.from(this.#retired, (each) => each.free())).then(async () => {
+      this.#retired.delete(before)
       await Promise.all(removed.map((each) => each.close()))
     })
     const settled = closing
@@ -236,20 +267,17 @@ export class Gateway {
   }
 }
 
-function limiterOf({ engine, headers, jitter, clock, timers, random, logger }: GatewayParts): HttpLimiter<Exchange> {
-  return createHttpLimiter<Exchange>(
-    {
-      engine,
-      headers: headers ?? 'legacy',
-      ...(jitter === undefined ? {} : { jitter }),
-      identify: (exchange) => exchange.policyRequest(),
-      refund: (status, exchange) => status === NOT_SENT || exchange.activeRoute?.route.refunds?.(status) === true,
-      onError: (error) => logger.warn('a charge could not be settled', { error: String(error) }),
-      warn: ({ code, message }) => logger.warn('the limits are used in a way that is likely wrong', { code, message }),
-      clock,
-      timers,
-      random,
-    },
-    { name: 'gateway', request: (exchange) => exchange },
-  )
+function limitsOf({ engine, headers, jitter, clock, timers, random, logger }: GatewayParts): HttpLimiter<Exchange> {
+  return createRequestLimits<Exchange>({
+    engine,
+    routeOf: (exchange) => exchange.activeRoute!.route,
+    callerOf: (exchange) => exchange.caller!,
+    headers,
+    jitter,
+    clock,
+    timers,
+    random,
+    onError: (error) => logger.warn('a charge could not be settled', { error: String(error) }),
+    warn: ({ code, message }) => logger.warn('the limits are used in a way that is likely wrong', { code, message }),
+  })
 }

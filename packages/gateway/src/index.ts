@@ -2,6 +2,7 @@ export { checkGatewayConfig, type GatewayCheckOptions } from './config/check-gat
 export { compileGateway } from './config/compile-gateway.ts'
 export type { CompiledConfig, Route, RoutedRequest, Router } from './config/compiled-config.ts'
 export type { GatewayConfig } from './config/gateway-config.ts'
+export { type GatewayWarning, gatewayWarnings } from './config/gateway-warnings.ts'
 export { createGateway, type Gateway, type GatewayParts } from './gateway.ts'
 export type { Caller, CallerAnswer, Identifier } from './identity/caller.ts'
 export { CredentialIdentifier, type IdentifierParts } from './identity/identifier.ts'

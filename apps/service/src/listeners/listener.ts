@@ -137,13 +137,14 @@ const HIGHEST_PORT = 65_535
 /** Says in the words of the settings why a server could not listen. */
 export function listenError(cause: NodeJS.ErrnoException, { host, port, variables }: ListenAttempt): ServiceError {
   const received = `port ${port} on ${host}`
-  const next = port < HIGHEST_PORT ? port + 1 : 8080
   switch (cause.code) {
     case 'EADDRINUSE':
       return new ServiceError('SLUICE_SERVICE_PORT_IN_USE', {
         received: `${received}, which something else listens on`,
         expected: 'a free port',
-        action: `Stop the other program, or choose another port: ${variables.port}=${next}`,
+        action:
+          'Stop the other program, or choose another port: ' +
+          `${variables.port}=${port < HIGHEST_PORT ? port + 1 : 8080}`,
         cause,
       })
     case 'EACCES':
@@ -159,8 +160,8 @@ export function listenError(cause: NodeJS.ErrnoException, { host, port, variable
         received: `${variables.host}=${host}`,
         expected: 'an address of this machine',
         action:
-          `Use ${variables.host}=127.0.0.1 for this machine only, or ${variables.host}=0.0.0.0 for all its ` +
-          'addresses.',
+          `Use ${variables.host}=127.0.0.1 for this machine only, ` +
+          `or ${variables.host}=0.0.0.0 for all its addresses.`,
         cause,
       })
     default:

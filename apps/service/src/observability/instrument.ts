@@ -17,6 +17,7 @@ import { PolicyEngine } from '@sluice/core/policy'
 import type { Answer, LeaseEvent, Mode, StoreEvent, StoreObserver } from '@sluice/core/store'
 import type { CounterSeries, Logger, MetricRegistry, MetricsSnapshot } from '@sluice/runtime'
 import type { RedisSettings } from '../settings.ts'
+import type { DecisionSample } from './decision-sample.ts'
 import { EventLog } from './event-log.ts'
 import { CheckMetrics } from './metrics/check-metrics.ts'
 import { configChangesIn, watchConfig } from './metrics/config-metrics.ts'
@@ -54,6 +55,8 @@ export interface InstrumentParts {
   readonly tracer?: DecisionTracer | undefined
   /** Region of the node, for metrics. Default: none. */
   readonly region?: string | undefined
+  /** Keeps a sample of decisions. Default: none. */
+  readonly decisions?: Pick<DecisionSample, 'record'> | undefined
   /** For the log; undefined if counters are in memory. */
   readonly redis?: Pick<RedisSettings, 'urls' | 'failureMode'> | undefined
 }
@@ -102,8 +105,9 @@ export class Instrument implements CheckObserver {
   readonly #top: TopCallers
   readonly #signals: CheckSignals | undefined
   readonly #tracer: DecisionTracer | undefined
+  readonly #decisions: InstrumentParts['decisions']
 
-  constructor({ metrics, log, clock, secret, signals, tracer, region, redis }: InstrumentParts) {
+  constructor({ metrics, log, clock, secret, signals, tracer, region, decisions, redis }: InstrumentParts) {
     const nowMs = (): number => clock.nowMicros() / MICROS_PER_MS
     this.#registry = metrics
     this.#checks = new CheckMetrics(metrics, region)
@@ -114,6 +118,7 @@ export class Instrument implements CheckObserver {
     this.#top = new TopCallers(nowMs)
     this.#signals = signals
     this.#tracer = tracer
+    this.#decisions = decisions
   }
 
   /** Reads these whenever metrics are read. The returned function ends it. */
@@ -143,6 +148,7 @@ export class Instrument implements CheckObserver {
     if (!decision.allowed) this.#top.denied(request, decision.dimension)
     this.#signals?.recordCheck(!decision.allowed)
     this.#tracer?.decided(decision, durationMs)
+    this.#decisions?.record(request, decision, durationMs)
   }
 
   checkedDescriptors(domain: string, decision: DescriptorDecision, durationMs: number): void {

@@ -135,6 +135,27 @@ describe('a gateway configuration', () => {
       '"http://a"',
       '/upstreams/shop/instances/0/url has it already',
     ],
+    [
+      'a metadata service',
+      { instances: [{ url: 'http://169.254.169.254' }] },
+      '/instances/0/url',
+      '"http://169.254.169.254"',
+      '"169.254.169.254" in allowAddresses',
+    ],
+    [
+      'a metadata service in another spelling',
+      { instances: [{ url: 'http://0xa9fea9fe' }] },
+      '/instances/0/url',
+      '"http://0xa9fea9fe"',
+      '"169.254.169.254" in allowAddresses',
+    ],
+    [
+      'a link-local address',
+      { instances: [{ url: 'http://[fe80::1]:81' }], allowAddresses: ['169.254.0.0/16'] },
+      '/instances/0/url',
+      'fe80::1',
+      'link-local',
+    ],
     ['a weight of 0', { instances: [{ url: 'http://a', weight: 0 }] }, '/instances/0/weight', '0', 'above 0'],
     ['hash without hashBy', { balance: 'hash' }, '/hashBy', 'missing', '"cookie:NAME"'],
     ['hashBy without hash', { hashBy: 'user' }, '/hashBy', 'beside no balance', '"balance: hash"'],
@@ -159,7 +180,23 @@ describe('a gateway configuration', () => {
     ['no key set', { jwt: { issuer: 'a' } }, '/jwt/jwks', 'missing', 'a text'],
     ['a missing key set', { jwt: { jwks: 'k.json' } }, '/jwt/jwks', 'missing', 'a file that exists'],
     ['a key set without keys', { jwt: { jwks: 'no-keys.json' } }, '/jwt/jwks', 'not a key set', '"keys"'],
-    ['the algorithm none', { jwt: { jwks: 'https://a', algorithms: ['none'] } }, '/jwt/algorithms/0', '"none"', 'not'],
+    [
+      'no signature',
+      { jwt: { jwks: 'https://a', algorithms: ['none'] } },
+      '/jwt/algorithms/0',
+      '"none"',
+      'a public key',
+    ],
+    [
+      'a shared secret',
+      { jwt: { jwks: 'https://a', algorithms: ['HS256'] } },
+      '/jwt/algorithms/0',
+      '"HS256"',
+      'public',
+    ],
+    ['a header with spaces', { keyHeaders: ['X Key'] }, '/keyHeaders/0', '"X Key"', 'the name of a header'],
+    ['an identity header', { identityHeaders: { user: '' } }, '/identityHeaders/user', '""', 'the name of a header'],
+    ['a forwarding header', { forwardedHeader: 'a:b' }, '/forwardedHeader', '"a:b"', 'the name of a header'],
     [
       'an unknown service',
       { services: { a: { url: 'tcp://h:1', dependsOn: ['bb'] }, b: { url: 'tcp://h:2' } } },
@@ -189,6 +226,12 @@ describe('a gateway configuration', () => {
         expected: expect.stringContaining(expected),
       },
     ])
+  })
+
+  it('takes link-local addresses that it allows, and private ones', () => {
+    const urls = ['http://169.254.1.7', 'http://[fe80::1]:81', 'http://10.0.0.7', 'http://127.0.0.1:1', 'http://[::1]']
+    const instances = urls.map((url) => ({ url }))
+    expect(withUpstream({ instances, allowAddresses: ['169.254.1.0/24', 'fe80::1'] })).toEqual([])
   })
 
   it('rejects a consumer name or key that comes twice', () => {

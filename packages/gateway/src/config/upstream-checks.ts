@@ -1,3 +1,4 @@
+import { CidrTable, IpAddress, METADATA_NETWORKS, parseCidr } from '@sluice/core/internal'
 import { checkAuthorities, checkCertificate } from './file-checks.ts'
 import type { GatewayCheck } from './gateway-check.ts'
 import type { UpstreamConfig } from './gateway-config.ts'
@@ -6,7 +7,10 @@ import type { UpstreamConfig } from './gateway-config.ts'
 export function checkUpstream(check: GatewayCheck, upstream: UpstreamConfig, path: string): void {
   const { instances, allowAddresses, tls, health } = upstream
   check.networks(`${path}/allowAddresses`, allowAddresses)
-  for (const [index, { url }] of instances.entries()) checkInstanceUrl(check, url, `${path}/instances/${index}/url`)
+  for (const [index, { url }] of instances.entries()) {
+    checkInstanceUrl(check, url, `${path}/instances/${index}/url`)
+    checkAddress(check, { url, allowed: allowAddresses ?? [] }, `${path}/instances/${index}/url`)
+  }
   check.unique(
     instances.map(({ url }, index) => [`${path}/instances/${index}/url`, originOf(url)] as const),
     'a URL that no other instance has; use weight for a larger share',
@@ -37,6 +41,31 @@ function checkInstanceUrl(check: GatewayCheck, text: string, path: string): void
   } else if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || text.endsWith('/')) {
     check.add(path, JSON.stringify(text), `${expected}, without a path; rewrite.addPrefix of a route adds one`)
   }
+}
+
+const METADATA = tableOf(METADATA_NETWORKS)
+
+/** An address that names are resolved to is checked when a connection is opened; this one is known already. */
+function checkAddress(
+  check: GatewayCheck,
+  { url, allowed }: { readonly url: string; readonly allowed: readonly string[] },
+  path: string,
+): void {
+  const host = URL.canParse(url) ? new URL(url).hostname.replace(/^\[|\]$/g, '') : ''
+  const address = new IpAddress()
+  if (!address.read(host) || METADATA.findBlock(address) === undefined) return
+  if (tableOf(allowed).findBlock(address) !== undefined) return
+  const expected = `another address, or "${host}" in allowAddresses: link-local addresses include metadata services`
+  check.add(path, JSON.stringify(url), expected)
+}
+
+/** Those of the networks that can be used. */
+function tableOf(networks: readonly string[]): CidrTable<true> {
+  const entries = networks.flatMap((text) => {
+    const cidr = parseCidr(text)
+    return 'problem' in cidr ? [] : [{ cidr, value: true as const }]
+  })
+  return new CidrTable(entries)
 }
 
 /** What makes two instances the same. */

@@ -31,6 +31,7 @@ export class ActiveConfig {
   readonly #routes = new Map<Route, ActiveRoute>()
   #held = 0
   #whenFree: (() => void) | undefined
+  #free: Promise<void> | undefined
 
   constructor(config: CompiledConfig, { upstreams, identifier, requestHeaders, metricsOf }: ActiveParts) {
     this.config = config
@@ -60,9 +61,10 @@ export class ActiveConfig {
 
   /** Resolves when no request holds it. Call it after the next configuration is in use. */
   free(): Promise<void> {
-    if (this.#held === 0) return Promise.resolve()
-    return new Promise((resolve) => {
-      this.#whenFree = resolve
+    this.#free ??= new Promise((resolve) => {
+      if (this.#held === 0) resolve()
+      else this.#whenFree = resolve
     })
+    return this.#free
   }
 }

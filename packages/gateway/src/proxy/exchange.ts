@@ -1,9 +1,9 @@
 import type { Random, Timers } from '@sluice/core'
-import type { PolicyRequest } from '@sluice/core/policy'
 import type { HttpLimiter, HttpOutcome, HttpRequest } from '@sluice/middleware'
 import type { Logger } from '@sluice/runtime'
 import type { RoutedRequest } from '../config/compiled-config.ts'
 import { type Caller, type CallerAnswer, isUnauthenticated, type Unauthenticated } from '../identity/caller.ts'
+import { NOT_SENT } from '../limits/request-limits.ts'
 import type { AccessLog } from '../observability/access-log.ts'
 import type { GatewayMetrics } from '../observability/gateway-metrics.ts'
 import type { BalancedRequest } from '../upstreams/upstream.ts'
@@ -29,9 +29,6 @@ export interface ExchangeParts {
   /** Whether the gateway can serve; for health paths. */
   readonly isReady: () => boolean
 }
-
-/** Status for `finish` of a request that no upstream has seen: its charge is given back. */
-export const NOT_SENT = -1
 
 const NO_ROUTE = problemAnswer('not-found', 'No configured route matches host, path, method and headers.')
 const AMBIGUOUS = problemAnswer(
@@ -140,21 +137,6 @@ export abstract class Exchange implements HttpRequest, BalancedRequest {
     return found
   }
 
-  /** What limits know of the caller. */
-  policyRequest(): Partial<PolicyRequest> {
-    const { caller, activeRoute } = this
-    const request: { -readonly [K in keyof PolicyRequest]?: PolicyRequest[K] } = {}
-    const resource = activeRoute?.route.resource
-    if (resource !== undefined) request.resource = resource
-    if (caller === undefined) return request
-    if (caller.ip !== undefined) request.ip = caller.ip
-    if (caller.user !== undefined) request.user = caller.user
-    if (caller.apiKey !== undefined) request.apiKey = caller.apiKey
-    if (caller.tenant !== undefined) request.tenant = caller.tenant
-    if (caller.tier !== undefined) request.tier = caller.tier
-    return request
-  }
-
   /** Takes the request through routing, identity and limits. */
   begin(): void {
     const { parts, active } = this
@@ -165,7 +147,7 @@ export abstract class Exchange implements HttpRequest, BalancedRequest {
     this.requestId = (this.isTrustedPeer && knownRequestId(this.header('x-request-id'))) || parts.newRequestId()
     parts.watch.add(this)
     if (!isUsable) this.answer(INVALID_TARGET)
-    else if (active.config.healthPaths.has(this.url)) this.answer(parts.isReady() ? READY : NOT_READY)
+    else if (active.config.healthPaths.has(this.url)) this.answer(isHealthy(this.url, parts) ? READY : NOT_READY)
     else this.#routed()
   }
 
@@ -285,6 +267,11 @@ export abstract class Exchange implements HttpRequest, BalancedRequest {
     this.url = path
     return true
   }
+}
+
+/** A gateway that waits for its upstreams is alive: to restart it would help nobody. */
+function isHealthy(path: string, { isReady }: ExchangeParts): boolean {
+  return path.endsWith('/livez') || isReady()
 }
 
 /** What an exchange is made from. */

@@ -1,18 +1,18 @@
-import type { IncomingMessage, Server } from 'node:http'
+import type { IncomingMessage, Server, ServerOptions } from 'node:http'
 import { createServer, ServerResponse } from 'node:http'
+import type { Http2SecureServer, ServerHttp2Session } from 'node:http2'
+import { createSecureServer } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Timers } from '@sluice/core'
+import type { Cidr } from '@sluice/core/internal'
+import type { Logger } from '@sluice/runtime'
+import type { TlsConfig } from '../config/gateway-config.ts'
 import type { GatewayMetrics, Rejection } from '../observability/gateway-metrics.ts'
+import { type CertificatePair, Certificates } from '../tls/certificates.ts'
+import { ClientConnections, type ConnectionLimit } from './client-connections.ts'
 import type { ClientRequest, ClientResponse } from './client-response.ts'
-import { type ClientSocket, connectionOf } from './connection.ts'
 import { type GatewayAnswer, problemAnswer, rawAnswer } from './problems.ts'
-
-/** Bounds the connections of clients. */
-export interface ConnectionLimit {
-  /** Counts a connection. Returns what to call when it closes; undefined if there are too many. */
-  open(address: string): (() => void) | undefined
-}
 
 /** How long clients may take, and how much they may send before a route is known. */
 export interface ClientBounds {
@@ -41,7 +41,11 @@ export interface ListenOptions {
 /** Options of {@link GatewayServer}. */
 export interface GatewayServerOptions {
   readonly listen: ListenOptions
+  /** Whether clients connect with TLS. Needs {@link GatewayServer.useCertificates} before the start. */
+  readonly isTls: boolean
   readonly bounds: ClientBounds
+  /** Networks whose connections begin with a header of the PROXY protocol. */
+  readonly proxyProtocolFrom: () => readonly Cidr[]
   readonly connectionLimit: ConnectionLimit | undefined
   readonly metrics: () => GatewayMetrics
   readonly timers: Timers
@@ -50,8 +54,7 @@ export interface GatewayServerOptions {
   readonly serve: (request: ClientRequest, response: ClientResponse, expectsContinue: boolean) => void
   /** A request to open a WebSocket. The response closes the connection after it. */
   readonly serveUpgrade: (request: IncomingMessage, response: ServerResponse, socket: Socket) => void
-  /** Told of failures that no client is at fault for. */
-  readonly reportError: (error: unknown) => void
+  readonly logger: Logger
 }
 
 const MALFORMED = problemAnswer('malformed', 'The bytes received are not an HTTP/1.1 request.')
@@ -62,11 +65,6 @@ const UNKNOWN_EXPECTATION = problemAnswer(
   'The only expectation known is "100-continue". Leave the Expect header out.',
 )
 const NO_TUNNELS = problemAnswer('method-not-allowed', 'The gateway opens no tunnels. Send the request itself.')
-const TOO_MANY_CONNECTIONS = problemAnswer(
-  'too-many-connections',
-  'Too many connections are open. Keep connections alive and reuse them.',
-  ['Retry-After', '1'],
-)
 
 const DEFAULTS = {
   headersMs: 10_000,
@@ -77,68 +75,81 @@ const DEFAULTS = {
   connections: 50_000,
 } as const
 
+/** Requests at once on one HTTP/2 connection. */
+const MOST_STREAMS = 128
+
 /** Time limits of requests are checked so often by the server. */
 const CHECK_EVERY_MS = 1000
+
+/** A server of either kind; with TLS it speaks HTTP/2 and HTTP/1.1. */
+type AnyServer = Server | Http2SecureServer
 
 /** Accepts connections and brings requests. It runs once: new, listening, draining, stopped. */
 export class GatewayServer {
   readonly #options: GatewayServerOptions
   readonly #bounds: Required<ClientBounds>
-  readonly #server: Server
-  readonly #sockets = new Set<Socket>()
+  readonly #connections: ClientConnections
+  readonly #sessions = new Set<ServerHttp2Session>()
+  #server: AnyServer | undefined
+  #certificates: Certificates | undefined
   #isDraining = false
 
   constructor(options: GatewayServerOptions) {
     this.#options = options
     this.#bounds = { ...DEFAULTS, ...options.bounds }
-    const { headersMs, requestMs, keepAliveMs, headerBytes } = this.#bounds
-    this.#server = createServer({
-      headersTimeout: headersMs,
-      requestTimeout: requestMs,
-      keepAliveTimeout: keepAliveMs,
-      connectionsCheckingInterval: CHECK_EVERY_MS,
-      maxHeaderSize: headerBytes,
-      optimizeEmptyRequests: true,
-      // Answered by us, as a problem document.
-      requireHostHeader: false,
-      shouldUpgradeCallback: (request) => !this.#isDraining && isWebSocket(request),
+    const { connectionLimit, metrics, timers, proxyProtocolFrom } = options
+    this.#connections = new ClientConnections({
+      isTls: options.isTls,
+      mostConnections: this.#bounds.connections,
+      connectionLimit,
+      proxyProtocolFrom,
+      headerMs: this.#bounds.headersMs,
+      timers,
+      metrics,
     })
-    // Node would drop what is above the number, such as the `Connection` header. So it takes all, and we count.
-    this.#server.maxHeadersCount = 0
-    this.#server.on('request', (request, response) => this.#receive(request, response, false))
-    this.#server.on('checkContinue', (request, response) => this.#receive(request, response, true))
-    this.#server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-      request.resume()
-      this.#respond(response, UNKNOWN_EXPECTATION)
-    })
-    this.#server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket as Socket, head))
-    this.#server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
-      options.metrics().rejected('upgrade')
-      socket.end(rawAnswer(NO_TUNNELS), () => socket.destroy())
-    })
-    this.#server.on('clientError', (error, socket) => this.#clientError(error, socket))
-    this.#server.on('connection', (socket) => this.#connected(socket))
   }
 
   get port(): number | undefined {
-    const address = this.#server.address()
-    return address === null || typeof address === 'string' ? undefined : address.port
+    const address = this.#server?.address()
+    return typeof address === 'object' && address !== null ? address.port : undefined
   }
 
   /** Number of open connections. */
   get connections(): number {
-    return this.#sockets.size
+    return this.#connections.size
+  }
+
+  /**
+   * Reads certificates, which replace those in use, and looks after them. Rejects if one of them cannot be used; then
+   * nothing changes.
+   */
+  async useCertificates(config: TlsConfig): Promise<void> {
+    const { timers, logger } = this.#options
+    const onDefault = ({ cert, key }: CertificatePair): void => {
+      ;(this.#server as Http2SecureServer | undefined)?.setSecureContext({ cert, key })
+    }
+    const certificates = new Certificates(config, { timers, logger, onDefault })
+    await certificates.start()
+    this.#certificates?.close()
+    this.#certificates = certificates
+    onDefault(certificates.first)
   }
 
   /** Resolves when clients can connect; rejects with the error of the system. */
   start(): Promise<void> {
-    const { listen, reportError } = this.#options
+    const { listen, logger } = this.#options
     const { host, port, sharesPort = false } = listen
+    const server = this.#certificates === undefined ? this.#createPlain() : this.#createSecure()
+    this.#server = server
+    this.#attach(server)
     return new Promise((resolve, reject) => {
-      this.#server.once('error', reject)
-      this.#server.listen({ host, port, reusePort: sharesPort }, () => {
-        this.#server.off('error', reject)
-        this.#server.on('error', reportError)
+      server.once('error', reject)
+      server.listen({ host, port, reusePort: sharesPort }, () => {
+        server.off('error', reject)
+        // Such as no file descriptors left for another connection: the server goes on with those it has.
+        server.on('error', (error: Error) =>
+          logger.error('the listener of the gateway failed', { error: String(error) }),
+        )
         resolve()
       })
     })
@@ -147,19 +158,98 @@ export class GatewayServer {
   /** Serves on, and closes each connection after its answer, so that clients move on. */
   drain(): void {
     this.#isDraining = true
+    for (const session of this.#sessions) session.close()
   }
 
   /** Accepts nothing more, answers what has begun, cuts what is not done after the grace period. */
   async stop(): Promise<void> {
-    this.#isDraining = true
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
+    this.drain()
+    this.#certificates?.close()
+    const server = this.#server!
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+    if ('closeIdleConnections' in server) server.closeIdleConnections()
     // Node closes connections between requests. It would wait for one that never began a request.
-    for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy()
-    const cancel = this.#options.timers.schedule(this.#options.graceMs, () => {
-      for (const socket of this.#sockets) socket.destroy()
-    })
+    this.#connections.destroySilent()
+    const cancel = this.#options.timers.schedule(this.#options.graceMs, () => this.#connections.destroyAll())
     await closed
     cancel()
+  }
+
+  #createPlain(): Server {
+    const server = createServer(this.#http1Options())
+    // Node would drop what is above the number, such as the `Connection` header. So it takes all, and we count.
+    server.maxHeadersCount = 0
+    return server
+  }
+
+  #createSecure(): Http2SecureServer {
+    const { headersMs, requestMs, keepAliveMs, headerBytes, headers } = this.#bounds
+    const { cert, key } = this.#certificates!.first
+    const server = createSecureServer({
+      allowHTTP1: true,
+      cert,
+      key,
+      minVersion: 'TLSv1.2',
+      SNICallback: (name, done) => done(null, this.#certificates!.contextOf(name)),
+      handshakeTimeout: headersMs,
+      maxHeaderListPairs: headers,
+      settings: { maxConcurrentStreams: MOST_STREAMS, maxHeaderListSize: headerBytes, enablePush: false },
+      http1Options: this.#http1Options() as never,
+    })
+    // They are not options of a server that speaks both.
+    Object.assign(server, { headersTimeout: headersMs, requestTimeout: requestMs, maxHeadersCount: 0 })
+    Object.assign(server, { keepAliveTimeout: keepAliveMs })
+    server.prependListener('secureConnection', (socket) => this.#connections.secured(socket))
+    server.on('tlsClientError', () => this.#options.metrics().rejected('tls'))
+    server.on('sessionError', () => undefined)
+    server.on('session', (session) => {
+      this.#sessions.add(session)
+      session.once('close', () => void this.#sessions.delete(session))
+      session.setTimeout(keepAliveMs, () => session.close())
+      if (this.#isDraining) session.close()
+    })
+    return server
+  }
+
+  #http1Options(): ServerOptions {
+    const { headersMs, requestMs, keepAliveMs, headerBytes } = this.#bounds
+    return {
+      headersTimeout: headersMs,
+      requestTimeout: requestMs,
+      keepAliveTimeout: keepAliveMs,
+      connectionsCheckingInterval: Math.min(CHECK_EVERY_MS, headersMs),
+      maxHeaderSize: headerBytes,
+      optimizeEmptyRequests: true,
+      // Answered by us, as a problem document.
+      requireHostHeader: false,
+      shouldUpgradeCallback: (request) => !this.#isDraining && isWebSocket(request),
+    }
+  }
+
+  #attach(server: AnyServer): void {
+    // Before the server itself: the PROXY protocol comes before its first byte.
+    const handlers = server.listeners('connection')
+    server.removeAllListeners('connection')
+    server.on('connection', (socket: Socket) => {
+      this.#connections.accept(socket, () => {
+        for (const handler of handlers) handler.call(server, socket)
+      })
+    })
+    // Both kinds bring the same events.
+    const events = server as Server
+    events.on('request', (request, response) => this.#receive(request, response, false))
+    events.on('checkContinue', (request, response) => this.#receive(request, response, true))
+    events.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+      request.resume()
+      this.#respond(response, UNKNOWN_EXPECTATION)
+    })
+    events.on('upgrade', (request, socket, head) => this.#upgrade(request, socket as Socket, head))
+    events.on('connect', (_request: IncomingMessage, socket: Duplex) => {
+      this.#options.metrics().rejected('upgrade')
+      // HTTP/2 brings a response here, and has answered already.
+      if (typeof socket.end === 'function') socket.end(rawAnswer(NO_TUNNELS), () => socket.destroy())
+    })
+    events.on('clientError', (error, socket) => this.#clientError(error, socket))
   }
 
   #receive(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
@@ -193,24 +283,6 @@ export class GatewayServer {
     const length = String(Buffer.byteLength(body))
     response.writeHead(status, [...headers, 'Content-Length', length, 'Connection', 'close'])
     response.end(body)
-  }
-
-  #connected(socket: ClientSocket): void {
-    const address = connectionOf(socket).peerAddress ?? ''
-    const { connectionLimit, metrics } = this.#options
-    const isTooMany = this.#sockets.size >= this.#bounds.connections
-    const release = isTooMany || connectionLimit === undefined ? undefined : connectionLimit.open(address)
-    if (isTooMany || (connectionLimit !== undefined && release === undefined)) {
-      metrics().rejected('connections')
-      // Not `end`: what the client sends meanwhile must not become a request.
-      socket.write(rawAnswer(TOO_MANY_CONNECTIONS), () => socket.destroy())
-      return
-    }
-    this.#sockets.add(socket)
-    socket.once('close', () => {
-      release?.()
-      this.#sockets.delete(socket)
-    })
   }
 
   #clientError(error: NodeJS.ErrnoException, socket: Duplex): void {

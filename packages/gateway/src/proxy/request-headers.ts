@@ -91,6 +91,11 @@ export class RequestHeaders {
   readonly #actions = new Map<string, number>()
   readonly #spellings = new Map<string, number>()
   readonly #random: Random
+  /** Of trace and parent id; overwritten for each request. */
+  readonly #traceWords = new Uint32Array(6)
+  readonly #traceBytes = Buffer.from(this.#traceWords.buffer)
+  /** Whether the request that is being built continues a trace. */
+  #isTraced = false
 
   /** `removed`: further headers, in lower case, that never reach an upstream. */
   constructor(removed: ReadonlySet<string>, random: Random) {
@@ -103,7 +108,7 @@ export class RequestHeaders {
   build(request: UpstreamRequest): string[] {
     const named = namedIn(request.connectionHeader)
     const headers = this.#passed(request, named)
-    const { connection, authority, isTrustedPeer, rawHeaders } = request
+    const { connection, authority, isTrustedPeer } = request
     const { peerAddress = 'unknown' } = connection
     if (!isTrustedPeer) {
       headers.push('x-forwarded-for', peerAddress, 'x-forwarded-proto', connection.scheme)
@@ -112,7 +117,7 @@ export class RequestHeaders {
     } else this.#addTrusted(request, headers)
     headers.push('via', `${request.protocol} sluice`, 'x-request-id', request.requestId)
     if (request.contentLength !== undefined) headers.push('content-length', request.contentLength)
-    if (!this.#hasTrace(rawHeaders)) headers.push('traceparent', this.#newTrace())
+    if (!this.#isTraced) headers.push('traceparent', this.#newTrace())
     if (request.callerHeaders !== undefined) for (const text of request.callerHeaders) headers.push(text)
     return headers
   }
@@ -121,6 +126,7 @@ export class RequestHeaders {
   #passed({ rawHeaders, isTrustedPeer }: UpstreamRequest, named: ReadonlySet<string> | undefined): string[] {
     const headers: string[] = ['host', '']
     let cookieAt = -1
+    this.#isTraced = false
     for (let index = 0; index < rawHeaders.length; index += 2) {
       const name = rawHeaders[index]!
       const action = this.#spellings.get(name) ?? this.#learn(name)
@@ -133,11 +139,16 @@ export class RequestHeaders {
         else cookieAt = headers.push(name, value) - 1
       } else if (action === TE) {
         if (TRAILERS.test(value)) headers.push('te', 'trailers')
-      } else if (action === TRACE) {
-        if (TRACE_PARENT.test(value)) headers.push('traceparent', value)
-      } else if (action === FROM_PROXIES && isTrustedPeer) headers.push(name, value)
+      } else if (action === TRACE) this.#addTrace(value, headers)
+      else if (action === FROM_PROXIES && isTrustedPeer) headers.push(name, value)
     }
     return headers
+  }
+
+  #addTrace(value: string, headers: string[]): void {
+    if (this.#isTraced || !TRACE_PARENT.test(value)) return
+    this.#isTraced = true
+    headers.push('traceparent', value)
   }
 
   /** What proxies wrote, continued. */
@@ -166,20 +177,12 @@ export class RequestHeaders {
     return text
   }
 
-  #hasTrace(rawHeaders: readonly string[]): boolean {
-    for (let index = 0; index < rawHeaders.length; index += 2) {
-      const name = rawHeaders[index]!
-      if (name.length === 11 && this.#actionOf(name) === TRACE) return TRACE_PARENT.test(rawHeaders[index + 1]!)
-    }
-    return false
-  }
-
   /** A trace of its own, not sampled: nothing is known about who records. */
   #newTrace(): string {
-    const words: string[] = []
-    for (let word = 0; word < 6; word++) words.push(this.#random.nextUint32().toString(16).padStart(8, '0'))
-    const [a, b, c, d, e, f] = words
-    return `00-${a}${b}${c}${d}-${e}${f}-00`
+    const words = this.#traceWords
+    for (let index = 0; index < words.length; index++) words[index] = this.#random.nextUint32()
+    const digits = this.#traceBytes.toString('hex')
+    return `00-${digits.slice(0, 32)}-${digits.slice(32)}-00`
   }
 
   #actionOf(name: string): number {

@@ -34,6 +34,8 @@ export class ResponseHeaders {
   contentLength = -1
   /** Whether the upstream announces trailers. */
   hasTrailer = false
+  /** Whether gRPC says how the call ended in the headers already: no message and no trailers follow. */
+  isTrailersOnly = false
   #connection: string | undefined
   /** Where names of legacy rate limit fields of the upstream are in the list. Undefined without any. */
   #legacyAt: number[] | undefined
@@ -72,7 +74,7 @@ export class ResponseHeaders {
   #add(name: string, value: string): void {
     const { length } = name
     const removed = REMOVED.get(length)
-    if (removed !== undefined || length === 14 || length === 7) {
+    if (removed !== undefined || length === 14 || length === 7 || length === 11) {
       const lower = name.toLowerCase()
       if (removed?.includes(lower) === true) {
         if (lower === 'connection')
@@ -81,6 +83,7 @@ export class ResponseHeaders {
       }
       if (lower === 'content-length') this.contentLength = Number(value)
       else if (lower === 'trailer') this.hasTrailer = true
+      else if (lower === 'grpc-status') this.isTrailersOnly = true
     }
     // X or x
     if ((name.charCodeAt(0) | 0x20) === 0x78 && length >= 17 && LEGACY_FIELDS.has(name.toLowerCase())) {

@@ -40,6 +40,7 @@ export class CheckMetrics {
   readonly #unmatched: CounterSeries
   readonly #anonymous: CounterSeries
   readonly #shadows: Counter<['dimension', 'resource', 'result', 'scope']>
+  readonly #shadowVersions: Counter<['dimension', 'resource', 'result', 'version']>
   readonly #regions: RegionCounters
 
   /** `homeRegion`: the region of the node. */
@@ -76,6 +77,12 @@ export class CheckMetrics {
       name: 'ratelimit_shadow_checks_total',
       help: 'Checks of shadow rules (scope rule) and shadow rule sets (scope version).',
       labels: ['dimension', 'resource', 'result', 'scope'],
+      mostSeries: MOST_SERIES,
+    })
+    this.#shadowVersions = registry.counter({
+      name: METRIC.shadowVersions,
+      help: 'Checks of shadow rule sets by version.',
+      labels: ['dimension', 'resource', 'result', 'version'],
       mostSeries: MOST_SERIES,
     })
     this.#regions = new RegionCounters(registry, homeRegion)
@@ -158,8 +165,9 @@ export class CheckMetrics {
   /** Counts a shadow decision. */
   recordShadow({ rule, dimension, allowed, version }: ShadowEvent): void {
     const { labels } = this.#index.findRule(rule, dimension, version)
-    const scope = version === 0 ? 'rule' : 'version'
-    this.#shadows.labels({ ...labels, result: allowed ? 'allowed' : 'denied', scope }).inc()
+    const result = allowed ? 'allowed' : 'denied'
+    this.#shadows.labels({ ...labels, result, scope: version === 0 ? 'rule' : 'version' }).inc()
+    if (version !== 0) this.#shadowVersions.labels({ ...labels, result, version: String(version) }).inc()
   }
 }
 

@@ -2,6 +2,7 @@
 export const METRIC = {
   checks: 'ratelimit_checks_total',
   regions: 'ratelimit_region_checks_total',
+  shadowVersions: 'ratelimit_shadow_version_checks_total',
   failureModes: 'ratelimit_failure_mode_checks_total',
   redisErrors: 'ratelimit_redis_errors_total',
   checkDuration: 'ratelimit_check_duration_ms',
