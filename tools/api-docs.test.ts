@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { apiReferenceFile, renderApiReference } from './api-reference.ts'
+import { gatewayReferenceFile, renderGatewayReference } from './gateway-reference.ts'
 import {
   metricsIn,
   metricsReferenceFile,
@@ -26,6 +27,7 @@ describe('the generated pages', () => {
     [apiReferenceFile, renderApiReference],
     [settingsReferenceFile, renderSettingsReference],
     [metricsReferenceFile, renderMetricsReference],
+    [gatewayReferenceFile, renderGatewayReference],
   ])('%s is up to date; after a change run npm run api-docs', async (file, render) => {
     expect(read(file)).toBe(await render())
   })

@@ -3,6 +3,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { apiReferenceFile, renderApiReference } from './api-reference.ts'
+import { gatewayReferenceFile, renderGatewayReference } from './gateway-reference.ts'
 import { llmsTxtFile, renderLlmsTxt } from './llms-txt.ts'
 import {
   metricsReferenceFile,
@@ -17,6 +18,7 @@ const PAGES = [
   [apiReferenceFile, renderApiReference],
   [settingsReferenceFile, renderSettingsReference],
   [metricsReferenceFile, renderMetricsReference],
+  [gatewayReferenceFile, renderGatewayReference],
   [llmsTxtFile, () => renderLlmsTxt(repositoryRoot)],
 ] as const
 

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { runBinary } from './binaries.ts'
 import { ToolError } from './tool-error.ts'
@@ -14,14 +14,16 @@ const SOURCES = [
   'packages/core/src',
 ]
 
-const BUILT = 'apps/dashboard/dist/index.html'
+const DIST = 'apps/dashboard/dist'
 
-/** Builds the dashboard unless it was built after the last change of its sources. The first time takes a few seconds. */
+/** Builds the dashboard unless it was built after the last change of its sources. Takes a few seconds. */
 export async function ensureDashboard(root: string = repositoryRoot): Promise<void> {
   if (isBuilt(root)) return
   console.error('sluice: building the dashboard')
-  const code = await runBinary('vite', ['build', 'apps/dashboard', ...VITE_OPTIONS])
-  if (code === 0) return
+  // Built beside its place and then moved: another process may read it, or build it at the same time.
+  const outDir = join(root, 'apps/dashboard/node_modules', `.dist-${process.pid}`)
+  const code = await runBinary('vite', ['build', 'apps/dashboard', ...VITE_OPTIONS, '--outDir', outDir])
+  if (code === 0) return moveTo(join(root, DIST), outDir)
   throw new ToolError(
     'DASHBOARD_NOT_BUILT',
     `vite ended with code ${code}; its output is above. Correct what it names, or start with --no-dashboard.`,
@@ -33,13 +35,24 @@ const VITE_OPTIONS = [
   'apps/dashboard/vite.config.ts',
   '--configLoader',
   'native',
+  '--emptyOutDir',
   '--logLevel',
   'error',
 ] as const
 
+function moveTo(place: string, built: string): void {
+  rmSync(place, { recursive: true, force: true })
+  try {
+    renameSync(built, place)
+  } catch {
+    // Another process was quicker; what it built is the same.
+    rmSync(built, { recursive: true, force: true })
+  }
+}
+
 /** Whether the dashboard was built after the last change of its sources. */
 export function isBuilt(root: string): boolean {
-  const built = join(root, BUILT)
+  const built = join(root, DIST, 'index.html')
   if (!existsSync(built)) return false
   const { mtimeMs } = statSync(built)
   return SOURCES.every((source) => newestMs(join(root, source)) <= mtimeMs)

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { SessionState } from '@sluice/contract'
@@ -11,17 +11,26 @@ const folder = mkdtempSync(join(tmpdir(), 'sluice-demo-test-'))
 let demo: ExampleProcess
 let link: string
 let origin: string
+let gateway: string
 
 beforeAll(async () => {
-  const port = await freePort()
+  const [port, gatewayPort] = [await freePort(), await freePort()]
   demo = new ExampleProcess({
     command: process.execPath,
-    args: ['--conditions=source', join(repositoryRoot, 'tools/demo.ts'), '--port', String(port)],
+    args: [
+      '--conditions=source',
+      join(repositoryRoot, 'tools/demo.ts'),
+      '--port',
+      String(port),
+      '--gateway-port',
+      String(gatewayPort),
+    ],
     cwd: repositoryRoot,
     env: { TMPDIR: folder },
   })
   link = await demo.printed(/(http:\/\/localhost:\d+\/[\w-]{22})/)
   origin = `http://localhost:${port}`
+  gateway = `http://localhost:${gatewayPort}`
 })
 
 afterAll(async () => {
@@ -60,6 +69,12 @@ describe('npm run demo', () => {
     await expect.poll(figures, { timeout: 20_000 }).toEqual([true, true, true])
   })
 
+  it('has a gateway that limits by the same rules', async () => {
+    const response = await fetch(`${gateway}/api/v1/search`)
+    expect([200, 429]).toContain(response.status)
+    expect(response.headers.get('x-ratelimit-limit')).toBe('300')
+  })
+
   it('serves the dashboard', async () => {
     const page = await fetch(origin, { headers: { accept: 'text/html' } })
     expect(await page.text()).toContain('<div id="app">')
@@ -75,6 +90,6 @@ describe('npm run demo', () => {
         ),
       )
       .toBe(false)
-    expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([])
+    expect(readdirSync(folder).filter((name) => name.startsWith('sluice'))).toEqual([])
   })
 })

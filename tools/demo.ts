@@ -1,6 +1,6 @@
 // `npm run demo`: the service with rules, generated traffic and the dashboard. State is in a folder that is removed at
-// the end. REDIS_URL: two nodes share their counters there. --port <number>: default 8080. --factor <number>: so many
-// times the usual traffic.
+// the end. REDIS_URL: two nodes share their counters there. --port <number>: default 8080. --gateway-port <number>:
+// default 8000. --factor <number>: so many times the usual traffic.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,7 +15,11 @@ import { runTool, ToolError } from './tool-error.ts'
 const REGIONS = ['EU', 'US'] as const
 
 const { values } = parseArgs({
-  options: { port: { type: 'string', default: '8080' }, factor: { type: 'string', default: '1' } },
+  options: {
+    port: { type: 'string', default: '8080' },
+    'gateway-port': { type: 'string', default: '8000' },
+    factor: { type: 'string', default: '1' },
+  },
 })
 
 await runTool(async () => {
@@ -26,7 +30,8 @@ await runTool(async () => {
     for (const { process: child } of nodes) child.kill('SIGKILL')
     rmSync(folder, { recursive: true, force: true })
   })
-  nodes.push(await startNode(['--port', values.port, ...argumentsOf(folder, REGIONS[0])]))
+  const ports = ['--port', values.port, '--gateway-port', values['gateway-port']]
+  nodes.push(await startNode([...ports, ...argumentsOf(folder, REGIONS[0])]))
   const [first] = nodes
   const apiKey = first?.firstKey
   if (first === undefined || apiKey === undefined) {
@@ -36,10 +41,9 @@ await runTool(async () => {
   if (process.env['REDIS_URL'] !== undefined) {
     nodes.push(await startNode(['--port', '0', ...argumentsOf(folder, REGIONS[1])]))
   }
-  const traffic = startTraffic(
-    nodes.map(({ url }) => url),
-    Number(values.factor),
-  )
+  const gatewayUrl = `http://localhost:${values['gateway-port']}`
+  const urls = nodes.map(({ url }) => url)
+  const traffic = startTraffic({ urls, gatewayUrl, factor: Number(values.factor) })
   const link = await openSignInLink({ url: first.url, apiKey })
   stopWith(nodes, () => {
     traffic.stop()
@@ -52,6 +56,8 @@ await runTool(async () => {
 
   Key    ${apiKey}
          for the sign-in page and the admin API, until the demo ends
+
+  Calls  ${gatewayUrl}/ is the gateway: it limits what you send there by the same rules
 
 Try: open Rules, change the limit of /api/v1/search, and watch the denials. Ctrl-C ends the demo and removes its data.`)
 })

@@ -44,6 +44,8 @@ interface Container {
   readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[]
 }
 
+type Metadata = Readonly<Record<'labels' | 'annotations', Environment>>
+
 interface PodSpec {
   readonly terminationGracePeriodSeconds: number
   readonly securityContext: unknown
@@ -80,7 +82,7 @@ function objectOf<T>(kind: string): KubernetesObject & T {
 }
 
 const deployment = objectOf<{
-  spec: { selector: { matchLabels: Environment }; template: { metadata: { labels: Environment }; spec: PodSpec } }
+  spec: { selector: { matchLabels: Environment }; template: { metadata: Metadata; spec: PodSpec } }
 }>('Deployment')
 const pod = deployment.spec.template.spec
 const [container] = pod.containers
@@ -164,7 +166,7 @@ it('asks for paths that the service has', () => {
 describe('the image', () => {
   it('runs what the bundle has, as a user without rights', () => {
     const dockerfile = readDeployFile('Dockerfile')
-    expect(imageCommand('ENTRYPOINT')).toEqual(['/nodejs/bin/node', '/opt/sluice/dist/service/main.js'])
+    expect(imageCommand('ENTRYPOINT')).toEqual(['/nodejs/bin/node', '/opt/sluice/dist/programs/service.js'])
     expect(dockerfile).toMatch(/^USER 65532:65532$/m)
     const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '))
     expect(last).not.toMatch(/^RUN|\bnpm (?:ci|install|start)/m)
@@ -246,8 +248,19 @@ describe('the Kubernetes objects', () => {
   })
 
   it('refer to ports, secrets and volumes that exist', () => {
-    const { port } = readSettings({ args: [], environment: environments['kubernetes']!, cores: 1 })
-    expect(container.ports).toEqual([{ name: 'http', containerPort: port }])
+    const { port, admin } = readSettings({ args: [], environment: environments['kubernetes']!, cores: 1 })
+    expect(container.ports).toEqual([
+      { name: 'http', containerPort: port },
+      { name: 'admin', containerPort: admin!.port },
+    ])
+    expect(deployment.spec.template.metadata.annotations['prometheus.io/port']).toBe(String(admin!.port))
+    type Exposing = { spec: { ports: readonly { targetPort: string }[] } }
+    expect(objectOf<Exposing>('Service').spec.ports.map(({ targetPort }) => targetPort)).toEqual(['http'])
+    type Admitting = { spec: { ingress: readonly { ports: readonly { port: string }[] }[] } }
+    expect(objectOf<Admitting>('NetworkPolicy').spec.ingress.map(({ ports }) => ports)).toEqual([
+      [{ port: 'http' }],
+      [{ port: 'admin' }],
+    ])
     const keys = [
       ...container.env.map(({ valueFrom }) => valueFrom.secretKeyRef.key),
       ...pod.volumes.flatMap(({ secret: of }) => of?.items.map(({ key }) => key) ?? []),

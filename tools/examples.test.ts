@@ -149,6 +149,16 @@ async function startForwardAuth(example: Example): Promise<Running> {
   return { urls: [`http://127.0.0.1:${port}`], processes: [service, app, nginx] }
 }
 
+async function startBehindGateway(example: Example): Promise<Running> {
+  const app = runScript(example, 'start')
+  const file = join(temporaryFolder(), 'sluice.yaml')
+  const configuration = readFileSync(join(example.folder, 'sluice.yaml'), 'utf8')
+  writeFileSync(file, configuration.replace('127.0.0.1:3000', new URL(await app.printed(EXAMPLE_URL)).host))
+  const gateway = runService(['--config', file, '--gateway-port', '0'])
+  const url = await gateway.printed(/^ +gateway +(http:\S+) \(routes of \S+\)$[\s\S]+^Try it:$/m)
+  return { urls: [url], processes: [app, gateway] }
+}
+
 /** Connects until the program listens there. nginx says nothing when it is up, and a request would be counted. */
 async function listening(program: ExampleProcess, port: number): Promise<void> {
   while (!program.hasEnded) {
@@ -171,6 +181,7 @@ const SCENES: Readonly<Record<string, Scene>> = {
   fastify: ALONE,
   fetch: ALONE,
   'forward-auth': { limit: 5, start: startForwardAuth },
+  gateway: { limit: 5, start: startBehindGateway },
   hono: ALONE,
   koa: ALONE,
   machines: { limit: 5, start: startMachines },
@@ -279,6 +290,13 @@ describe('behind-nginx', () => {
       ['200 OK', '4'],
       ['200 OK', '3'],
     ])
+  })
+})
+
+describe('gateway', () => {
+  it('asks for a key', async () => {
+    const [url] = running.get('gateway')!.urls
+    expect(await call(url!)).toMatchObject({ status: '401 Unauthorized' })
   })
 })
 

@@ -1,7 +1,7 @@
 // The commands of the package as users run them: installed by npm, pnpm and yarn in empty projects, without a build.
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -75,7 +75,9 @@ describe('the command of the installed package', () => {
   })
 
   it('prints what `npm start` prints, and serves from several threads', async () => {
-    const { service, env } = await startService(['--threads', '2'])
+    const { service, env } = await startService(['--threads', '2', '--gateway-port', '0'])
+    const gateway = await service.printed(/gateway +(http:\/\/127\.0\.0\.1:\d+)/)
+    expect(await (await fetch(`${gateway}/x`, { headers: { 'X-API-Key': 'demo' } })).json()).toMatchObject({ user: 'demo' })
     const check = run(bin(), ['check', '/api/v1/data', '--user', 'ada', '--tokens', '60', '--json'], projects.bare, env)
     expect(JSON.parse(check.out)).toMatchObject({ allowed: true })
     expect(run(bin(), ['check', '/api/v1/data', '--user', 'ada', '--tokens', '60'], projects.bare, env).code).toBe(3)
@@ -140,6 +142,9 @@ describe('the command of the installed package', () => {
       const { code, out, err } = versioned(version)
       expect([code, out]).toEqual([1, ''])
       expect(err).toMatch(/^sluice: SLUICE_CLI_NODE_TOO_OLD: .*22\.13\.0 or later.*nodejs\.org.*\n$/)
+      // The command that it names runs the file that was started, whichever way it was installed.
+      const [, file = ''] = /npx --package=node@24 -- node (\S+)/.exec(err) ?? []
+      expect(run(process.execPath, [file, '--version'], projects.bare).out).toBe(`${projects.manifest.version}\n`)
     }
     for (const version of ['22.13.0', '26.0.0']) expect(versioned(version)).toMatchObject({ code: 0, err: '' })
     expect(projects.manifest.engines).toEqual({ node: '>=22.13.0' })
@@ -219,11 +224,67 @@ describe('Jest, in its default mode,', () => {
         const store = await require('sluice/config').openConfigStore('sqlite::memory:')
         await store.close()
       })`
-    writeFileSync(join(folder, 'program.test.js'), program)
-    writeFileSync(join(folder, 'package.json'), '{}')
-    const jest = join(repositoryRoot, 'node_modules/jest/bin/jest.js')
-    const { code, err } = run(process.execPath, [jest, '--rootDir', folder, '--no-cache'], folder)
+    const { code, err } = runJest(folder, program)
     expect(err).toMatch(new RegExp(`Tests: +${entries.length + 1} passed, ${entries.length + 1} total`))
     expect(code).toBe(0)
   })
+  it('runs an app with sluice/nest on Nest 11, the last version that Jest loads in this mode', {
+    timeout: 60_000,
+  }, () => {
+    const folder = testFolder(projects.full)
+    const modules = join(folder, 'node_modules')
+    // A copy, so that what the package requires is found here.
+    cpSync(join(projects.bare, 'node_modules'), modules, { recursive: true, verbatimSymlinks: true })
+    mkdirSync(join(modules, '@nestjs'))
+    for (const name of ['common', 'core', 'platform-express']) {
+      const nest = join(repositoryRoot, 'tools/frameworks/nest-11/node_modules/@nestjs', name)
+      symlinkSync(realpathSync(nest), join(modules, '@nestjs', name))
+    }
+    for (const name of ['rxjs', 'reflect-metadata']) symlinkSync(workspaceCopy(name), join(modules, name))
+    const program = `
+      require('reflect-metadata')
+      const { Controller, Get, Module } = require('@nestjs/common')
+      const { NestFactory } = require('@nestjs/core')
+      const { RateLimit, RateLimitModule, SkipRateLimit } = require('sluice/nest')
+
+      class Greetings {
+        hello() { return 'hello' }
+        often() { return 'often' }
+        free() { return 'free' }
+      }
+      const decorate = (name, ...decorators) => {
+        const descriptor = Object.getOwnPropertyDescriptor(Greetings.prototype, name)
+        for (const decorator of decorators) decorator(Greetings.prototype, name, descriptor)
+      }
+      decorate('hello', Get('hello'))
+      decorate('often', Get('often'), RateLimit({ limit: 2, window: '1h' }))
+      decorate('free', Get('free'), SkipRateLimit())
+      Controller()(Greetings)
+      class App {}
+      Module({ imports: [RateLimitModule.forRoot({ limit: 1, window: '1h' })], controllers: [Greetings] })(App)
+
+      test('denies beyond the limits', async () => {
+        const app = await NestFactory.create(App, { logger: false })
+        await app.listen(0, '127.0.0.1')
+        const statuses = []
+        for (const path of ['hello', 'hello', 'often', 'often', 'often', 'free', 'free']) {
+          const response = await fetch(await app.getUrl() + '/' + path)
+          await response.text()
+          statuses.push(response.status)
+        }
+        await app.close()
+        expect(statuses).toEqual([200, 429, 200, 200, 429, 200, 200])
+      })`
+    const { code, err } = runJest(folder, program)
+    expect(err).toMatch(/Tests: +1 passed, 1 total/)
+    expect(code).toBe(0)
+  })
 })
+
+/** Runs this test file by Jest without settings. */
+function runJest(folder: string, program: string): Run {
+  writeFileSync(join(folder, 'program.test.js'), program)
+  writeFileSync(join(folder, 'package.json'), '{}')
+  const jest = join(repositoryRoot, 'node_modules/jest/bin/jest.js')
+  return run(process.execPath, [jest, '--rootDir', folder, '--no-cache'], folder)
+}

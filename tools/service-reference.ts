@@ -133,6 +133,12 @@ export async function serviceMetrics(): Promise<readonly ShownMetric[]> {
       { resource: '/penalty', rules: [{ ...limit, penalty: { after: 1, within: '1m', block: '1m' } }] },
     ]
     for (const body of resources) expectStatus(200, await service.admin('PUT', '/admin/ratelimits', { body }))
+    const rules = [{ resource: '/candidate', ...limit }]
+    const draft = await service.admin('POST', '/admin/versions', { body: { ruleSet: { rules }, basedOn: 0 } })
+    const { number } = (await draft.json()) as { readonly number: number }
+    const stage = { body: { stage: 'shadow' } }
+    expectStatus(200, await service.admin('POST', `/admin/versions/${number}/stage`, stage))
+    expectStatus(200, await service.check({ user: 'ada', resource: '/candidate' }))
     expectStatus(200, await service.check({ user: 'ada', resource: '/shadow' }))
     expectStatus(200, await service.check({ user: 'bob', resource: '/penalty' }))
     expectStatus(429, await service.check({ user: 'bob', resource: '/penalty' }))

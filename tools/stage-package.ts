@@ -67,9 +67,13 @@ function commonJsTypesOf(from: string, module: string): string {
  * @throws ToolError `BUILD_FAILED`
  */
 export function completePackage(folder: string): void {
-  for (const name of ['join-modules.ts', 'bundle-published-programs.ts']) {
+  const programs = [
+    ['join-modules.ts', folder],
+    ['bundle-service.ts', folder, 'cli', 'harness'],
+  ] as const
+  for (const [name, ...args] of programs) {
     const flags = ['--conditions=source', '--disable-warning=ExperimentalWarning']
-    const program = [...flags, join(import.meta.dirname, name), folder]
+    const program = [...flags, join(import.meta.dirname, name), ...args]
     const { status, stdout, stderr } = spawnSync(process.execPath, program, { encoding: 'utf8' })
     if (status !== 0) throw new ToolError('BUILD_FAILED', `The package cannot be completed.\n${stdout}${stderr}`)
   }

@@ -1,5 +1,5 @@
-// `npm start`: builds the dashboard when its sources are newer than it, then becomes the service. Arguments are those of
-// the service.
+// `npm start`: builds the dashboard when its sources are newer than it, then becomes the service. Arguments are those
+// of the service.
 import { ensureDashboard } from './dashboard-build.ts'
 import { runTool } from './tool-error.ts'
 

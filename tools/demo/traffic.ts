@@ -9,17 +9,30 @@ const WAVE_MS = 180_000
 const BURST_EVERY_MS = 47_000
 const BURST_MS = 6000
 
+/** Searches per second through the gateway, each with the address of this machine. */
+const GATEWAY_PER_SECOND = 7
+
+/** Where traffic goes. */
+export interface TrafficTarget {
+  /** The nodes that answer checks. */
+  readonly urls: readonly string[]
+  readonly gatewayUrl: string
+  /** So many times the usual traffic. */
+  readonly factor: number
+}
+
 /** Traffic that goes on until it is stopped. */
 export interface Traffic {
   stop(): void
 }
 
 /**
- * Sends checks to nodes, as an application would: in batches, to each node in turn. A node that does not answer is
- * tried again with the next batch.
+ * Sends checks to nodes, as an application would: in batches, to each node in turn; and requests through the gateway. A
+ * node that does not answer is tried again with the next batch.
  */
-export function startTraffic(urls: readonly string[], factor: number): Traffic {
+export function startTraffic({ urls, gatewayUrl, factor }: TrafficTarget): Traffic {
   const owed = DEMO_STREAMS.map(() => 0)
+  let owedToGateway = 0
   const startedMs = performance.now()
   let turn = 0
   const timer = setInterval(() => {
@@ -34,6 +47,8 @@ export function startTraffic(urls: readonly string[], factor: number): Traffic {
       turn += 1
       void send(urls[turn % urls.length]!, requests.slice(from, from + 100))
     }
+    owedToGateway += (GATEWAY_PER_SECOND * factor * TICK_MS) / 1000
+    for (; owedToGateway >= 1; owedToGateway -= 1) void search(gatewayUrl)
   }, TICK_MS)
   return { stop: () => clearInterval(timer) }
 }
@@ -51,14 +66,21 @@ function draw(count: number): number {
 }
 
 async function send(url: string, requests: readonly CheckRequest[]): Promise<void> {
-  try {
-    const response = await fetch(new URL(OPERATIONS.checkBatch.path, url), {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ requests }),
-    })
-    await response.arrayBuffer()
-  } catch {
-    // The node is starting, stopping or gone: traffic goes on.
-  }
+  await answered(new URL(OPERATIONS.checkBatch.path, url), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ requests }),
+  })
+}
+
+async function search(gatewayUrl: string): Promise<void> {
+  await answered(new URL(`/api/v1/search?q=${draw(500)}`, gatewayUrl), {})
+}
+
+/** Waits for the answer, whatever it is. The node may be starting, stopping or gone: traffic goes on. */
+async function answered(url: URL, init: RequestInit): Promise<void> {
+  await fetch(url, init).then(
+    (response) => response.arrayBuffer(),
+    () => undefined,
+  )
 }

@@ -16,7 +16,7 @@ if (existsSync(source) && existsSync(runner)) {
 } else if (process.versions.node.localeCompare(OLDEST_NODE, 'en', { numeric: true }) < 0) {
   process.stderr.write(
     `sluice: SLUICE_CLI_NODE_TOO_OLD: this is Node ${process.versions.node}; Node ${OLDEST_NODE} or later is needed. ` +
-      'Install it from https://nodejs.org, or run: npx --package=node@24 --package=sluice -- sluice\n',
+      `Install it from https://nodejs.org, or run: npx --package=node@24 -- node ${fileURLToPath(import.meta.url)}\n`,
   )
   process.exitCode = 1
 } else {

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
-import { freePort } from '@sluice/testing/servers'
+import { freePort, makeCertificate } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { ServiceProcess } from './service-process.test.support.ts'
 import { startServiceProcess } from './service-process.test.support.ts'
@@ -179,6 +179,31 @@ describe('serve', () => {
     await third.printedMatch(/\n/)
     process.kill((JSON.parse(third.printed.out) as { pid: number }).pid, 'SIGKILL')
     expect(await third.ended).toBe(137)
+  })
+
+  it('serves HTTPS and an admin API with a port of its own, for commands that trust its certificate', async () => {
+    const path = await folder()
+    const { certificateFile: cert, keyFile: key } = await makeCertificate(path)
+    const tls = ['--http-tls-cert', cert, '--http-tls-key', key]
+    const flags = ['--port', '0', '--admin-port', '0', '--data-dir', join(path, 'data'), '--drain-ms', '0', ...tls]
+    const { child, ended, printed, printedMatch } = start(['serve', '--json', ...flags])
+    await printedMatch(/\n/)
+    const started = JSON.parse(printed.out) as Readonly<Record<'url' | 'adminUrl' | 'firstKey', string>>
+    expect(started.url).toMatch(/^https:/)
+    const env = { SLUICE_URL: started.adminUrl, SLUICE_API_KEY: started.firstKey, NODE_EXTRA_CA_CERTS: cert }
+    expect(await run(['rules', 'list'], env)).toMatchObject({ code: 0 })
+    expect((await run(['doctor', '--data-dir', join(path, 'data')], env)).out).toMatch(/^ok +api key/m)
+    const elsewhere = await run(['rules', 'list'], { ...env, SLUICE_URL: started.url })
+    expect(elsewhere.err).toContain('The admin API and metrics have a listener of their own')
+    const doctor = await run(['doctor', '--data-dir', join(path, 'data')], { ...env, SLUICE_URL: started.url })
+    expect(doctor.out).toMatch(/^warning +api key +not checked: the admin API has another address/m)
+    const { NODE_EXTRA_CA_CERTS: _, ...untrusting } = env
+    expect((await run(['rules', 'list'], untrusting)).err).toContain('NODE_EXTRA_CA_CERTS')
+    expect((await run(['doctor'], untrusting)).out).toMatch(
+      /^warning +service .*\n +-> Its certificate is not trusted/m,
+    )
+    child.kill('SIGTERM')
+    expect(await ended).toBe(0)
   })
 
   it('ends as the service does, with what it says', async () => {

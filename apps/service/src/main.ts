@@ -6,7 +6,7 @@ import { dataFolder } from './config/data-folder.ts'
 import type { Service } from './service.ts'
 import { createService } from './service.ts'
 import { NEW_ADMIN_KEY, settingsHelp } from './setting-table.ts'
-import { originOf, readSettings } from './settings.ts'
+import { adminOriginOf, originOf, readSettings } from './settings.ts'
 import { firstKeyMessage, recoveredKeyMessage, startupErrorText, startupMessage } from './startup-message.ts'
 import { systemOfProcess } from './system.ts'
 
@@ -34,13 +34,14 @@ async function main(args: readonly string[]): Promise<void> {
   const [rules, reasons] = await Promise.all([service.rules(), service.reasons()])
   const { ports } = service
   console.log(startupMessage({ settings, ports, rules, reasons }))
-  sendToParent({ event: 'started', url: originOf(settings, ports.http) })
+  const adminUrl = settings.admin && { adminUrl: adminOriginOf(settings, ports) }
+  sendToParent({ event: 'started', url: originOf(settings, ports.http), ...adminUrl })
 }
 
 /** For a parent that started this process with an IPC channel, so that it need not parse the printed text. */
 type ParentMessage =
   | { readonly event: 'firstKey'; readonly firstKey: string }
-  | { readonly event: 'started'; readonly url: string }
+  | { readonly event: 'started'; readonly url: string; readonly adminUrl?: string }
 
 function sendToParent(message: ParentMessage): void {
   if (process.connected) process.send?.(message)

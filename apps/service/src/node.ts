@@ -18,11 +18,12 @@ import type { GatewayListenerParts } from './listeners/gateway/gateway-listener.
 import { GatewayListener } from './listeners/gateway/gateway-listener.ts'
 import { GrpcListener } from './listeners/grpc/grpc-listener.ts'
 import type { HttpListenerParts } from './listeners/http/listener.ts'
-import { httpListener } from './listeners/http/listener.ts'
+import { httpListeners } from './listeners/http/listener.ts'
 import { RequestObserver } from './listeners/http/request-observer.ts'
 import type { ListenerPorts } from './listeners/listener.ts'
 import { ListenerSet } from './listeners/listener-set.ts'
 import { RespListener } from './listeners/resp/resp-listener.ts'
+import { DecisionSample } from './observability/decision-sample.ts'
 import { Instrument } from './observability/instrument.ts'
 import { shareReports } from './observability/metrics-aggregator.ts'
 import { OtlpTracing } from './observability/tracing/otlp-tracing.ts'
@@ -30,6 +31,7 @@ import { adminHandlers } from './operations/admin/admin.ts'
 import { alertHandlers } from './operations/admin/alerts.ts'
 import { AuditNotes } from './operations/admin/audit.ts'
 import type { AdminOptions } from './operations/admin/config-access.ts'
+import { decisionHandlers as decisionSampleHandlers } from './operations/admin/decisions.ts'
 import { gatewayHandlers } from './operations/admin/gateway.ts'
 import { observabilityHandlers } from './operations/admin/metrics.ts'
 import type { SessionHandlerParts } from './operations/admin/sessions.ts'
@@ -91,7 +93,8 @@ export function createNode(parts: NodeParts): ServiceNode {
     configLagMs: () => limits.follower.stats().lagMs,
   })
   const { region, redis, trustedProxies, basePath } = settings
-  const instrument = new Instrument({ metrics, log, clock, secret, signals, tracer: tracing, region, redis })
+  const decisions = new DecisionSample({ clock, secret, name: newName() })
+  const instrument = new Instrument({ metrics, log, clock, secret, signals, tracer: tracing, region, decisions, redis })
   const announceBlock = blockAnnouncer({ threads, isExported: settings.blockWebhooks.length > 0, log })
   // Runs when the rules file is read, which is after `gateway` is set.
   const onGateway: EngineParts['onGateway'] = (file) => gateway?.use(file)
@@ -99,55 +102,44 @@ export function createNode(parts: NodeParts): ServiceNode {
   const { store, engine, config, follower } = limits
   const context: ServiceContext = {
     ...{ settings, clock, sleep, random, log },
-    ...{ store, engine, config, follower, metrics, secret, nextId, threads },
+    ...{ store, engine, config, follower, metrics, secret, nextId, threads, decisions },
   }
   threads.handle('config.stats', () => follower.stats())
   shareFollowing({ threads, log, follower: limits.besideFile?.follower ?? follower })
+  decisions.share(threads)
   shareReports(threads, newName(), () => instrument.report())
   const observation = { metrics, log, monotonicMs: system.monotonicMs, secret, tracing }
   const loopDelay = system.openLoopDelay()
   const readiness = new Readiness([...parts.checks, ...limits.checks])
   const connectionLimit = connectionLimitOf(settings)
   const { keys } = limits
-  const addresses = new ClientAddresses(trustedProxies)
+  const addresses = new ClientAddresses(trustedProxies, settings.httpTls !== undefined)
   const authenticator = new Authenticator({ ...context, keys, random: system.secureRandom, failures, addresses })
   const sessions = new Sessions({ ...context, keys, addresses, basePath, newId: newName })
   const { atTurnEnd, monotonicMs } = system
-  const common = { context, authenticator, connectionLimit, loopDelay, atTurnEnd, sharesPort: threads.count > 1 }
+  const common = {
+    ...{ context, authenticator, connectionLimit, loopDelay, atTurnEnd, metrics, monotonicMs },
+    sharesPort: threads.count > 1,
+  }
   const observe = instrument.observePolicy
   const handlers = handlersOf(context, limits, { ...parts, announceBlock, observe, authenticator, sessions })
-  const http = httpListener({
+  const http = httpListeners({
     ...common,
     sessions,
     readiness,
     newRequestId: newName,
     handlers,
     observer: new RequestObserver(observation),
-    port: parts.ports.http ?? 0,
+    ports: parts.ports,
   })
-  const resp =
-    settings.resp &&
-    new RespListener({
-      ...common,
-      ...handlers,
-      settings: settings.resp,
-      port: parts.ports.resp ?? 0,
-      metrics,
-      monotonicMs,
-    })
-  const grpc =
-    settings.grpc &&
-    new GrpcListener({
-      ...common,
-      readiness,
-      settings: settings.grpc,
-      port: parts.ports.grpc ?? 0,
-      metrics,
-      monotonicMs,
-    })
+  const { resp: respSettings, grpc: grpcSettings } = settings
+  const respParts = { ...handlers, ...common, observer: instrument, port: parts.ports.resp ?? 0 }
+  const resp = respSettings && new RespListener({ ...respParts, settings: respSettings })
+  const grpcParts = { ...common, readiness, port: parts.ports.grpc ?? 0 }
+  const grpc = grpcSettings && new GrpcListener({ ...grpcParts, settings: grpcSettings })
   const gateway = gatewayOf(parts, { ...common, newRequestId: () => nextId() ?? newName() })
   const listeners = new ListenerSet(
-    [http, resp, grpc, gateway].filter((listener) => listener !== undefined),
+    [...http, resp, grpc, gateway].filter((listener) => listener !== undefined),
     settings,
   )
   readiness.add([...listeners.checks, ...(gateway === undefined ? [] : [() => gateway.check()])])
@@ -228,6 +220,7 @@ function handlersOf(
     ...forwardAuthHandlers(context),
     ...adminHandlers(context, options),
     ...observabilityHandlers(context, { rollups: database.rollups, keys }),
+    ...decisionSampleHandlers({ ...context, keys }),
     ...alertHandlers(context.threads, notes),
     ...sessionHandlers({ ...parts, notes }),
     ...gatewayHandlers(context.threads),

@@ -8,6 +8,9 @@ import type { BlockMessages } from './alerts/block-export.ts'
 import type { AlertMessages } from './alerts/process-alerts.ts'
 import type { SessionMessages } from './auth/session-registry.ts'
 import type { FollowMessages } from './config/follow-changes.ts'
+import type { ClusterMessages } from './observability/cluster/cluster-view.ts'
+import type { ClusterDecisionMessages } from './observability/cluster/process-cluster.ts'
+import type { DecisionMessages, DecisionSample } from './observability/decision-sample.ts'
 import type { GatewayMessages } from './observability/gateway-status.ts'
 import type { ReportMessages } from './observability/metrics-aggregator.ts'
 import type { ReservationMessages } from './reservations/reservations.ts'
@@ -21,6 +24,9 @@ export interface ServiceMessages
     BlockMessages,
     FollowMessages,
     ReportMessages,
+    DecisionMessages,
+    ClusterMessages,
+    ClusterDecisionMessages,
     ReservationMessages,
     GatewayMessages,
     SessionMessages,
@@ -63,4 +69,6 @@ export interface ServiceContext {
   /** Creates a unique id for a decision. Undefined while this node has no machine number. */
   readonly nextId: () => string | undefined
   readonly threads: ThreadGroup<ServiceMessages>
+  /** The sample of recent decisions. Default: none is kept. */
+  readonly decisions?: DecisionSample
 }

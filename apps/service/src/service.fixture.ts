@@ -40,6 +40,8 @@ export interface RunningNode {
   /** Port of the gateway; 0 if it is off. */
   readonly gatewayPort: number
   readonly origin: string
+  /** Of the admin API, which may have a listener of its own. */
+  readonly adminOrigin: string
   /** Lines of the log, oldest first. */
   readonly log: readonly LogLine[]
   /** Those that say that the service itself failed. */
@@ -130,7 +132,9 @@ async function startNode(
     throw error
   }
   const port = service.port ?? 0
-  const origin = `http://127.0.0.1:${port}`
+  const scheme = complete.httpTls === undefined ? 'http' : 'https'
+  const origin = `${scheme}://127.0.0.1:${port}`
+  const adminOrigin = `${scheme}://127.0.0.1:${service.ports.admin ?? port}`
   return {
     service,
     settings: complete,
@@ -139,6 +143,7 @@ async function startNode(
     grpcPort: service.ports.grpc ?? 0,
     gatewayPort: service.ports.gateway ?? 0,
     origin,
+    adminOrigin,
     log,
     get errors() {
       return log.filter(({ level }) => level === 'error')
@@ -152,7 +157,11 @@ async function startNode(
     },
     admin: (method, path, { body, key = adminKey } = {}) => {
       const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
-      return fetch(origin + path, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
+      return fetch(adminOrigin + path, {
+        method,
+        headers,
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
     },
     async stop() {
       await service.stop()

@@ -25,11 +25,15 @@ import { IdSource, MachineNumberTable } from './ids/machine-numbers.ts'
 import type { ListenerPorts } from './listeners/listener.ts'
 import { assertPortsFree, listenerPorts } from './listeners/listener.ts'
 import type { NodeParts } from './node.ts'
+import { ProcessCluster } from './observability/cluster/process-cluster.ts'
+import type { ReportExchange, ScriptRunner } from './observability/cluster/report-exchange.ts'
+import { databaseExchange, redisExchange } from './observability/cluster/report-exchange.ts'
 import type { RollupStore } from './observability/history/rollup-recorder.ts'
-import { RollupRecorder } from './observability/history/rollup-recorder.ts'
+import { HOUR_MS, MINUTE_MS, RollupRecorder, SHORT_MS } from './observability/history/rollup-recorder.ts'
 import type { ProcessReadings, WebhookCounts } from './observability/metrics/process-metrics.ts'
 import { askReport, collectReports } from './observability/metrics-aggregator.ts'
 import { OtlpTracing } from './observability/tracing/otlp-tracing.ts'
+import { VERSION } from './operations/openapi.ts'
 import type { ServiceMessages } from './service-context.ts'
 import type { Settings } from './settings.ts'
 import type { ThreadSystem } from './system.ts'
@@ -80,7 +84,16 @@ export function createService(parts: ServiceParts): Service {
   const common = { settings, system, folder, database, secret: secret.bytes, nextId: ids.next }
   const workers: Workers = workersOf(common, { secret: secret.memory, machineNumbers: machineNumbers.memory })
   const { rollups, documents } = database
-  const watch = new ProcessMonitor({ settings, system, folder, group: workers.group, rollups, documents, nowMs })
+  const watch = new ProcessMonitor({
+    settings,
+    system,
+    folder,
+    group: workers.group,
+    rollups,
+    documents,
+    secret: secret.bytes,
+    nowMs,
+  })
   const sessions = new SessionRegistry({
     ...system,
     document: sharedDocument(documents, 'sessions', system.sleep),
@@ -163,6 +176,8 @@ export interface ProcessMonitorParts {
   readonly group: MainThread<ServiceMessages>
   readonly rollups: RollupStore
   readonly documents: DocumentTable
+  /** Key of digests; read at each use. */
+  readonly secret: Uint8Array
   readonly nowMs: NowMs
 }
 
@@ -173,10 +188,12 @@ const NO_WEBHOOKS: WebhookCounts = { pending: 0, dead: 0, delivered: 0, failed: 
 /** Metrics of all threads, alerts and history: once per process, in the main thread. */
 class ProcessMonitor {
   readonly #parts: ProcessMonitorParts
-  readonly #recorder: RollupRecorder
+  readonly #recorders: readonly RollupRecorder[]
+  readonly #cluster: ProcessCluster
+  readonly #nodeName: string
   readonly #tracing: OtlpTracing | undefined
   #alerts: ProcessAlerts | undefined
-  /** Opened if alerts are coordinated through Redis. */
+  /** Opened on first use. */
   #redis: Promise<RedisConnection> | undefined
 
   constructor(parts: ProcessMonitorParts) {
@@ -187,11 +204,18 @@ class ProcessMonitor {
     this.#tracing = isTraced ? new OtlpTracing({ ...system, endpoint }) : undefined
     const { readings, secureRandom } = system
     collectReports(group, { ...readings, startedAt: nowMs(), ...this.#alertReadings() })
-    this.#recorder = new RollupRecorder({
+    const node = randomNames(secureRandom)()
+    this.#nodeName = settings.region === undefined ? hostname() : `${hostname()} (${settings.region})`
+    const recorded = { ...system, store: rollups, report: () => askReport(group), source: node, node: this.#nodeName }
+    this.#recorders = [
+      new RollupRecorder({ ...recorded, spansMs: [SHORT_MS] }),
+      new RollupRecorder({ ...recorded, spansMs: [MINUTE_MS, HOUR_MS] }),
+    ]
+    this.#cluster = new ProcessCluster({
       ...system,
-      store: rollups,
-      report: () => askReport(group),
-      source: randomNames(secureRandom)(),
+      ...{ settings, node, nodeName: this.#nodeName, version: VERSION, secret: parts.secret, nowMs },
+      threads: group,
+      exchange: this.#exchange(),
     })
   }
 
@@ -205,7 +229,7 @@ class ProcessMonitor {
       shared: settings,
       documents: { database: () => documents, redis: () => this.#redisDocuments() },
       remindEveryMs: (options.remindEverySeconds ?? 0) * MS_PER_SECOND,
-      node: settings.region === undefined ? hostname() : `${hostname()} (${settings.region})`,
+      node: this.#nodeName,
       newId: randomNames(system.secureRandom),
       webhooks,
       blockWebhooks: settings.blockWebhooks,
@@ -224,20 +248,35 @@ class ProcessMonitor {
   }
 
   keepHistory(): void {
-    this.#recorder.start()
+    for (const recorder of this.#recorders) recorder.start()
+    this.#cluster.start()
   }
 
-  closeHistory(): Promise<void> {
-    return this.#recorder.close()
+  async closeHistory(): Promise<void> {
+    await this.#cluster.stop()
+    for (const recorder of this.#recorders) await recorder.close()
+  }
+
+  /** Where nodes share their figures: Redis, else a database that several may use. */
+  #exchange(): ReportExchange | undefined {
+    const { settings, rollups, nowMs } = this.#parts
+    if (settings.redis !== undefined) {
+      const run: ScriptRunner['run'] = async (script, key, args) => (await this.#link()).run(script, key, args)
+      return redisExchange({ run }, settings.redis.prefix)
+    }
+    return settings.databaseUrl === undefined ? undefined : databaseExchange(rollups, nowMs)
+  }
+
+  #link(): Promise<RedisConnection> {
+    const { settings, system } = this.#parts
+    this.#redis ??= connectRedis(settings.redis!, system.sleep)
+    return this.#redis
   }
 
   /** Documents in the Redis of the counters. The start does not wait for the connection. */
   #redisDocuments(): DocumentTable {
-    const { settings, system } = this.#parts
-    const redis = settings.redis!
-    const link = connectRedis(redis, system.sleep)
-    this.#redis = link
-    const documents = link.then((connected) => redisDocuments(connected, redis.prefix))
+    const { prefix } = this.#parts.settings.redis!
+    const documents = this.#link().then((connected) => redisDocuments(connected, prefix))
     return {
       get: async (name) => (await documents).get(name),
       put: async (name, body, revision) => (await documents).put(name, body, revision),

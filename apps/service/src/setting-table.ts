@@ -6,18 +6,35 @@ import type { LogLevel } from '@sluice/runtime'
 import type { DashboardSettingValues } from './dashboard-settings.ts'
 import { DASHBOARD_SETTINGS } from './dashboard-settings.ts'
 import type { SettingDefinition } from './setting-definition.ts'
+import {
+  HOST_SCHEMA,
+  hostSetting,
+  PLAIN_TEXT,
+  PORT_OR_OFF,
+  PORT_SCHEMA,
+  portSetting,
+  tlsSettings,
+} from './setting-definition.ts'
 
 /** What each setting is once it was read. */
 export interface SettingValues extends DashboardSettingValues {
   readonly host: string
   readonly port: number
+  readonly httpTlsCert: string
+  readonly httpTlsKey: string
+  readonly httpTlsClientCa: string
+  readonly adminPort: number | 'off'
+  readonly adminHost: string
   readonly allListeners: boolean
   readonly respPort: number | 'off'
+  readonly respHost: string
   readonly respTlsCert: string
   readonly respTlsKey: string
   readonly respTlsClientCa: string
   readonly gatewayPort: number | 'off'
+  readonly gatewayHost: string
   readonly grpcPort: number | 'off'
+  readonly grpcHost: string
   readonly grpcDeadlineMs: number
   readonly grpcTlsCert: string
   readonly grpcTlsKey: string
@@ -37,6 +54,7 @@ export interface SettingValues extends DashboardSettingValues {
   readonly maxKeys: number
   readonly stateSize: number
   readonly maxInFlight: number
+  readonly maxAdHocLimits: number
   /** Networks with commas between. */
   readonly trustedProxies: string
   /** Fields and headers with `=`, several with commas between. */
@@ -66,11 +84,6 @@ export interface SettingValues extends DashboardSettingValues {
 /** The name of a setting. */
 export type SettingName = keyof SettingValues
 
-const HIGHEST_PORT = 65_535
-
-/** Texts of one line without what terminals and logs would take for commands. */
-const PLAIN = '^[^\\p{Cc}]+$'
-
 const REDIS_URLS = '^(rediss?|valkeys?)://\\S+(,(rediss?|valkeys?)://\\S+)*$'
 const HTTP_URL = '^https?://\\S+$'
 const WEBHOOK_SECRET = 'whsec_([A-Za-z0-9+/]{4}){8,21}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?'
@@ -90,20 +103,23 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     variable: 'HOST',
     argument: '<address>',
     help: 'Address to listen on. Default: 127.0.0.1, which only this machine can reach.',
-    // A host with a scheme, a port or spaces is a mistake that the resolver would only call "not found".
-    schema: {
-      type: 'string',
-      pattern: '^(?![^:]*:\\d*$)[\\w.:%\\-]+$',
-      title: 'an address or host name, such as 127.0.0.1',
-    },
+    schema: HOST_SCHEMA,
   },
   port: {
     flag: 'port',
     variable: 'PORT',
     argument: '<number>',
     help: 'Port to listen on; 0 for any free port. Default: 8080.',
-    schema: { type: 'integer', minimum: 0, maximum: HIGHEST_PORT },
+    schema: PORT_SCHEMA,
   },
+  ...tlsSettings('http', 'the HTTP listeners'),
+  adminPort: {
+    ...portSetting('admin-port', 'ADMIN_PORT', 'the admin API'),
+    help:
+      'Port of a second HTTP listener, with the admin API and metrics, which --port then does not serve; 0 for any ' +
+      'free port. Default: off, all on --port.',
+  },
+  adminHost: hostSetting('admin-host', 'ADMIN_HOST', 'that listener'),
   allListeners: {
     flag: 'all-listeners',
     variable: 'SLUICE_ALL_LISTENERS',
@@ -113,37 +129,9 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
       'port. Default: HTTP, and the gateway if the file has routes.',
     schema: { type: 'boolean', title: 'true or false' },
   },
-  respPort: {
-    flag: 'resp-port',
-    variable: 'SLUICE_RESP_PORT',
-    argument: '<number>',
-    help: 'Port of the Redis protocol listener; 0 for any free port. Default: off.',
-    schema: {
-      anyOf: [{ type: 'integer', minimum: 0, maximum: HIGHEST_PORT }, { const: 'off' }],
-      title: `a port from 0 to ${HIGHEST_PORT}, or off`,
-    },
-  },
-  respTlsCert: {
-    flag: 'resp-tls-cert',
-    variable: 'SLUICE_RESP_TLS_CERT',
-    argument: '<file>',
-    help: 'Certificate of the Redis protocol listener, PEM, with its chain. Default: plain text.',
-    schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
-  },
-  respTlsKey: {
-    flag: 'resp-tls-key',
-    variable: 'SLUICE_RESP_TLS_KEY',
-    argument: '<file>',
-    help: 'Private key of that certificate, PEM.',
-    schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
-  },
-  respTlsClientCa: {
-    flag: 'resp-tls-client-ca',
-    variable: 'SLUICE_RESP_TLS_CLIENT_CA',
-    argument: '<file>',
-    help: 'Issuers of client certificates, PEM: every client needs one, and no API key. Default: none.',
-    schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
-  },
+  respPort: portSetting('resp-port', 'SLUICE_RESP_PORT', 'the Redis protocol listener'),
+  respHost: hostSetting('resp-host', 'SLUICE_RESP_HOST', 'the Redis protocol listener'),
+  ...tlsSettings('resp', 'the Redis protocol listener'),
   gatewayPort: {
     flag: 'gateway-port',
     variable: 'SLUICE_GATEWAY_PORT',
@@ -151,21 +139,11 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     help:
       'Port of the gateway; 0 for any free port. Without routes in the file, a demo upstream answers. Default: 8000 ' +
       'if the file has routes, else off.',
-    schema: {
-      anyOf: [{ type: 'integer', minimum: 0, maximum: HIGHEST_PORT }, { const: 'off' }],
-      title: `a port from 0 to ${HIGHEST_PORT}, or off`,
-    },
+    schema: PORT_OR_OFF,
   },
-  grpcPort: {
-    flag: 'grpc-port',
-    variable: 'SLUICE_GRPC_PORT',
-    argument: '<number>',
-    help: 'Port of the gRPC listener for Envoy; 0 for any free port. Default: off.',
-    schema: {
-      anyOf: [{ type: 'integer', minimum: 0, maximum: HIGHEST_PORT }, { const: 'off' }],
-      title: `a port from 0 to ${HIGHEST_PORT}, or off`,
-    },
-  },
+  gatewayHost: hostSetting('gateway-host', 'SLUICE_GATEWAY_HOST', 'the gateway'),
+  grpcPort: portSetting('grpc-port', 'SLUICE_GRPC_PORT', 'the gRPC listener for Envoy'),
+  grpcHost: hostSetting('grpc-host', 'SLUICE_GRPC_HOST', 'the gRPC listener'),
   grpcDeadlineMs: {
     flag: 'grpc-deadline-ms',
     variable: 'SLUICE_GRPC_DEADLINE_MS',
@@ -173,41 +151,21 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     help: 'How long a gRPC call waits for Redis before --failure-mode decides; Envoy gives up after 20. Default: 15.',
     schema: { type: 'integer', minimum: 1, maximum: 60_000 },
   },
-  grpcTlsCert: {
-    flag: 'grpc-tls-cert',
-    variable: 'SLUICE_GRPC_TLS_CERT',
-    argument: '<file>',
-    help: 'Certificate of the gRPC listener, PEM, with its chain. Default: plain text.',
-    schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
-  },
-  grpcTlsKey: {
-    flag: 'grpc-tls-key',
-    variable: 'SLUICE_GRPC_TLS_KEY',
-    argument: '<file>',
-    help: 'Private key of that certificate, PEM.',
-    schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
-  },
-  grpcTlsClientCa: {
-    flag: 'grpc-tls-client-ca',
-    variable: 'SLUICE_GRPC_TLS_CLIENT_CA',
-    argument: '<file>',
-    help: 'Issuers of client certificates, PEM: every client needs one, and no API key. Default: none.',
-    schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
-  },
+  ...tlsSettings('grpc', 'the gRPC listener'),
   ...DASHBOARD_SETTINGS,
   dataDir: {
     flag: 'data-dir',
     variable: 'SLUICE_DATA_DIR',
     argument: '<folder>',
     help: 'Folder for the files of the service; created when missing. Default: .sluice.',
-    schema: { type: 'string', pattern: PLAIN, title: 'the path of a folder' },
+    schema: { type: 'string', pattern: PLAIN_TEXT, title: 'the path of a folder' },
   },
   config: {
     flag: 'config',
     variable: 'SLUICE_CONFIG',
     argument: '<file>',
     help: 'Path of a sluice.yaml. Its rules replace those in the database; its "service" part holds these settings.',
-    schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
+    schema: { type: 'string', pattern: PLAIN_TEXT, title: 'the path of a file' },
   },
   redisUrl: {
     flag: 'redis-url',
@@ -233,7 +191,7 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     variable: 'SLUICE_REDIS_SENTINEL',
     argument: '<name>',
     help: 'The Redis URLs are sentinels; name of the group that they monitor.',
-    schema: { type: 'string', pattern: PLAIN, title: 'the name of a group of servers' },
+    schema: { type: 'string', pattern: PLAIN_TEXT, title: 'the name of a group of servers' },
   },
   redisPrefix: {
     flag: 'redis-prefix',
@@ -302,6 +260,13 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     argument: '<number>',
     help: 'Maximum number of in-flight checks per thread; further checks get 503 at once. Default: 5000.',
     schema: { type: 'integer', minimum: 1, maximum: 100_000 },
+  },
+  maxAdHocLimits: {
+    flag: 'max-ad-hoc-limits',
+    variable: 'SLUICE_MAX_AD_HOC_LIMITS',
+    argument: '<number>',
+    help: 'Maximum number of different limits that CL.THROTTLE can name, per thread. Default: 1000.',
+    schema: { type: 'integer', minimum: 1, maximum: 1_000_000 },
   },
   maxConnectionsPerAddress: {
     flag: 'max-connections-per-address',
@@ -380,7 +345,7 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     variable: 'SLUICE_ADMIN_KEY_FILE',
     argument: '<file>',
     help: 'File of the first API key: read if it exists, else written (mode 0600). Default: the key is printed.',
-    schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
+    schema: { type: 'string', pattern: PLAIN_TEXT, title: 'the path of a file' },
   },
   logLevel: {
     flag: 'log-level',

@@ -28,6 +28,8 @@ describe('settings', () => {
     const defaults: Settings = {
       host: '127.0.0.1',
       port: 8080,
+      httpTls: undefined,
+      admin: undefined,
       resp: undefined,
       grpc: undefined,
       gateway: undefined,
@@ -40,6 +42,7 @@ describe('settings', () => {
       maxKeys: 250_000,
       stateSize: 64,
       maxInFlight: 5000,
+      maxAdHocLimits: 1000,
       trustedProxies: [],
       forwardAuthIdentity: {},
       defaultLimit: false,
@@ -91,8 +94,16 @@ describe('settings', () => {
         SLUICE_GRPC_DEADLINE_MS: '9',
         SLUICE_GRPC_TLS_CERT: 'g.pem',
         SLUICE_GRPC_TLS_KEY: 'g.key',
+        SLUICE_GRPC_HOST: '::1',
+        SLUICE_RESP_HOST: '::',
+        ADMIN_PORT: '9090',
+        ADMIN_HOST: '127.0.0.1',
+        SLUICE_HTTP_TLS_CERT: 'h.pem',
+        SLUICE_HTTP_TLS_KEY: 'h.key',
+        SLUICE_HTTP_TLS_CLIENT_CA: 'h-ca.pem',
         SLUICE_GRPC_TLS_CLIENT_CA: 'g-ca.pem',
         SLUICE_MAX_IN_FLIGHT: '20',
+        SLUICE_MAX_AD_HOC_LIMITS: '40',
         SLUICE_TRUSTED_PROXIES: '10.0.0.0/8,fd00::/8',
         SLUICE_FORWARD_AUTH_IDENTITY: 'user=X-User,tenant=X-Tenant',
         SLUICE_DEFAULT_LIMIT: 'true',
@@ -118,8 +129,16 @@ describe('settings', () => {
     ).toEqual({
       host: '::1',
       port: 0,
-      resp: { port: 6380, tls: { cert: 'cert.pem', key: 'key.pem', clientCa: 'ca.pem' } },
-      grpc: { port: 8081, tls: { cert: 'g.pem', key: 'g.key', clientCa: 'g-ca.pem' }, deadlineMs: 9 },
+      httpTls: { cert: 'h.pem', key: 'h.key', clientCa: 'h-ca.pem' },
+      admin: { port: 9090, host: '127.0.0.1', checkKey: true },
+      resp: { port: 6380, host: '::', checkKey: true, tls: { cert: 'cert.pem', key: 'key.pem', clientCa: 'ca.pem' } },
+      grpc: {
+        port: 8081,
+        host: '::1',
+        checkKey: true,
+        tls: { cert: 'g.pem', key: 'g.key', clientCa: 'g-ca.pem' },
+        deadlineMs: 9,
+      },
       gateway: { port: 8000, hasRoutes: false },
       dataDir: '/var/lib/sluice',
       rulesFile: undefined,
@@ -138,6 +157,7 @@ describe('settings', () => {
       maxKeys: 1000,
       stateSize: 128,
       maxInFlight: 20,
+      maxAdHocLimits: 40,
       trustedProxies: ['10.0.0.0/8', 'fd00::/8'],
       forwardAuthIdentity: { user: 'X-User', tenant: 'X-Tenant' },
       defaultLimit: true,
@@ -217,6 +237,7 @@ describe('listeners', () => {
   it('have a gateway if its port is set, with all listeners, or if the file has routes', () => {
     const routes = 'routes: [{ name: all, match: { path: "/*" }, upstream: app }]'
     expect(fromFlags('--gateway-port', '7002').gateway).toEqual({ port: 7002, hasRoutes: false })
+    expect(fromFlags('--gateway-port', '1', '--gateway-host', '::').gateway).toMatchObject({ port: 1, host: '::' })
     expect(fromFlags('--all-listeners').gateway).toEqual({ port: 8000, hasRoutes: false })
     expect(fromFlags('--all-listeners', '--port', '0').gateway?.port).toBe(0)
     expect(fromFlags('--all-listeners', '--gateway-port', 'off').gateway).toBeUndefined()
@@ -226,7 +247,22 @@ describe('listeners', () => {
     expect(fromFile('rules: []\nroutes: []').gateway).toBeUndefined()
   })
 
+  it('have the address of HTTP, or their own, and then the access that fits it', () => {
+    const own = fromFlags('--admin-port', '9090', '--resp-port', '1', '--resp-host', '0.0.0.0', '--grpc-port', '2')
+    expect(own).toMatchObject({ checkKey: false, resp: { host: '0.0.0.0', checkKey: true } })
+    expect(own.admin).toEqual({ port: 9090 })
+    expect(own.grpc).toEqual({ port: 2, tls: undefined, deadlineMs: 15 })
+    const local = fromFlags('--host', '0.0.0.0', '--admin-port', '9090', '--admin-host', '127.0.0.1')
+    expect(local).toMatchObject({ checkKey: true, admin: { host: '127.0.0.1', checkKey: false } })
+    expect(fromFlags('--resp-port', '1', '--resp-host', '0.0.0.0', '--no-check-key').resp?.checkKey).toBe(false)
+  })
+
   it.each([
+    [['--admin-host', '127.0.0.1'], '--admin-port as well'],
+    [['--resp-host', '127.0.0.1'], '--resp-port as well'],
+    [['--grpc-port', '1', '--grpc-host', 'http://x'], 'an address or host name'],
+    [['--http-tls-cert', 'a'], 'both or neither'],
+    [['--http-tls-client-ca', 'a'], 'both with --http-tls-client-ca'],
     [['--resp-port', '65536'], 'a port from 0 to 65535, or off'],
     [['--resp-tls-cert', 'a'], '--resp-port as well'],
     [['--resp-port', '1', '--resp-tls-cert', 'a'], 'both or neither'],

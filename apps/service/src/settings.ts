@@ -8,6 +8,7 @@ import type { AlertOptions } from './alert-settings.ts'
 import { ServiceError } from './service-error.ts'
 import type { GivenSettings, SettingProblem } from './setting-sources.ts'
 import { settingsOfEnvironment, settingsOfFile, settingsOfFlags } from './setting-sources.ts'
+import type { SettingName } from './setting-table.ts'
 import { DEFAULT_DENIED_TARGETS, SETTING_TABLE } from './setting-table.ts'
 
 export { SERVICE_PART_SCHEMA } from './setting-sources.ts'
@@ -17,6 +18,10 @@ export interface Settings {
   readonly host: string
   /** 0 to 65535; 0: any free port. */
   readonly port: number
+  /** TLS of the HTTP listeners; undefined: plain text. */
+  readonly httpTls: TlsSettings | undefined
+  /** The HTTP listener of the admin API; undefined: one listener serves all. */
+  readonly admin: ListenerAddress | undefined
   /** The Redis protocol listener; undefined: off. */
   readonly resp: ListenerSettings | undefined
   /** The gRPC listener; undefined: off. */
@@ -37,6 +42,8 @@ export interface Settings {
   readonly stateSize: number
   /** Maximum number of in-flight checks per thread. */
   readonly maxInFlight: number
+  /** Maximum number of different limits that `CL.THROTTLE` can name, per thread. */
+  readonly maxAdHocLimits: number
   /** Networks (CIDR or address) whose connections are not limited and that no penalty blocks. */
   readonly trustedProxies: readonly string[]
   /** Headers of forward authentication by the field that they name. */
@@ -70,10 +77,18 @@ export interface Settings {
   readonly basePath: string
 }
 
-/** The settings of a listener that can be turned off. */
-export interface ListenerSettings {
+/** Where a listener that can be turned off listens, and who may use it. */
+export interface ListenerAddress {
   /** 0: any free port. */
   readonly port: number
+  /** Default: that of HTTP. */
+  readonly host?: string
+  /** Whether its checks require a key. Default: as those of HTTP. */
+  readonly checkKey?: boolean
+}
+
+/** The settings of a listener that can be turned off. */
+export interface ListenerSettings extends ListenerAddress {
   /** Undefined: plain text. */
   readonly tls: TlsSettings | undefined
 }
@@ -85,9 +100,7 @@ export interface GrpcSettings extends ListenerSettings {
 }
 
 /** The settings of the gateway. Its TLS, routes and upstreams are in the configuration file. */
-export interface GatewaySettings {
-  /** 0: any free port. */
-  readonly port: number
+export interface GatewaySettings extends Pick<ListenerAddress, 'port' | 'host'> {
   /** Whether the file had routes at the start. Without, a demo upstream answers. */
   readonly hasRoutes: boolean
 }
@@ -155,16 +168,29 @@ export function readSettings(sources: SettingSources = {}): Settings {
   // Combinations are only checked if every setting is valid.
   if (problems.length === 0) {
     problems.push(...redisProblems(given), ...networkProblems(given))
-    problems.push(...tlsProblems('resp', given), ...tlsProblems('grpc', given))
+    problems.push(...(['http', 'admin', 'resp', 'grpc'] as const).flatMap((name) => listenerProblems(name, given)))
   }
   if (problems.length > 0) throw invalidSettings(problems)
   const { hasRules = false, hasRoutes = false } = file ?? {}
   return { ...completed(given, { cores, hasRules, hasRoutes }), fileSettings: file?.settings ?? {} }
 }
 
+/** The settings that the URLs of the service are made of. */
+export type OriginSettings = Pick<Settings, 'host' | 'port' | 'httpTls' | 'admin'>
+
 /** URL of the service on this machine. `port`: the actual port. Default: the port in the settings. */
-export function originOf({ host, port: usual }: Pick<Settings, 'host' | 'port'>, port: number = usual): string {
-  return `http://${hostInUrl(host)}:${port}`
+export function originOf({ host, port: usual, httpTls }: OriginSettings, port: number = usual): string {
+  return `${httpTls === undefined ? 'http' : 'https'}://${hostInUrl(host)}:${port}`
+}
+
+/** URL of the admin API on this machine, which may have a listener of its own. */
+export function adminOriginOf(
+  settings: OriginSettings,
+  ports: { readonly http?: number; readonly admin?: number } = {},
+): string {
+  const { admin, host } = settings
+  if (admin === undefined) return originOf(settings, ports.http)
+  return originOf({ ...settings, host: admin.host ?? host }, ports.admin ?? admin.port)
 }
 
 /** Whether `host` is reachable from this machine only. A name other than localhost may resolve to any address. */
@@ -195,6 +221,8 @@ function completed(
   return {
     host,
     port: given.port ?? 8080,
+    httpTls: tlsOf('http', given),
+    admin: addressOf('admin', given),
     resp: listenerOf('resp', given),
     grpc: grpcOf(given),
     gateway: gatewayOf(given, hasRoutes),
@@ -207,6 +235,7 @@ function completed(
     stateSize: given.stateSize ?? 64,
     // More would only queue.
     maxInFlight: given.maxInFlight ?? 5000,
+    maxAdHocLimits: given.maxAdHocLimits ?? 1000,
     trustedProxies: listOf(given.trustedProxies),
     forwardAuthIdentity: Object.fromEntries(listOf(given.forwardAuthIdentity).map((pair) => pair.split('='))),
     defaultLimit: given.defaultLimit ?? false,
@@ -249,15 +278,28 @@ function redisProblems(given: GivenSettings): readonly SettingProblem[] {
 /** A listener that can be turned off. */
 type OptionalListener = keyof typeof USUAL_PORTS
 
-/** The settings of a listener: on if its port is set, or with `--all-listeners`. */
-function listenerOf(name: OptionalListener, given: GivenSettings): ListenerSettings | undefined {
-  const usual = given.port === 0 ? 0 : USUAL_PORTS[name]
-  const port = given[`${name}Port`] ?? (given.allListeners === true ? usual : 'off')
+/** Where a listener listens: on if its port is set, or with `--all-listeners`. */
+function addressOf(name: OptionalListener | 'admin', given: GivenSettings): ListenerAddress | undefined {
+  const port =
+    given[`${name}Port`] ?? (given.allListeners === true && name !== 'admin' ? usualPort(name, given) : 'off')
   if (port === 'off') return undefined
+  const host = given[`${name}Host`]
+  return host === undefined ? { port } : { port, host, checkKey: given.checkKey ?? !isLoopback(host) }
+}
+
+function usualPort(name: OptionalListener, { port }: GivenSettings): number {
+  return port === 0 ? 0 : USUAL_PORTS[name]
+}
+
+function listenerOf(name: OptionalListener, given: GivenSettings): ListenerSettings | undefined {
+  const address = addressOf(name, given)
+  return address && { ...address, tls: tlsOf(name, given) }
+}
+
+function tlsOf(name: OptionalListener | 'http', given: GivenSettings): TlsSettings | undefined {
   const cert = given[`${name}TlsCert`]
   const key = given[`${name}TlsKey`]
-  const clientCa = given[`${name}TlsClientCa`]
-  return { port, tls: cert === undefined || key === undefined ? undefined : { cert, key, clientCa } }
+  return cert === undefined || key === undefined ? undefined : { cert, key, clientCa: given[`${name}TlsClientCa`] }
 }
 
 function grpcOf(given: GivenSettings): GrpcSettings | undefined {
@@ -267,23 +309,28 @@ function grpcOf(given: GivenSettings): GrpcSettings | undefined {
 
 /** On if its port is set, with `--all-listeners`, or if there are routes. */
 function gatewayOf(
-  { gatewayPort, port, allListeners }: GivenSettings,
+  { gatewayPort, gatewayHost, port, allListeners }: GivenSettings,
   hasRoutes: boolean,
 ): GatewaySettings | undefined {
   const usual = port === 0 ? 0 : USUAL_GATEWAY_PORT
   const chosen = gatewayPort ?? (allListeners === true || hasRoutes ? usual : 'off')
-  return chosen === 'off' ? undefined : { port: chosen, hasRoutes }
+  if (chosen === 'off') return undefined
+  return { port: chosen, ...(gatewayHost !== undefined && { host: gatewayHost }), hasRoutes }
 }
 
-function tlsProblems(name: OptionalListener, given: GivenSettings): readonly SettingProblem[] {
-  const flags = [`${name}TlsCert`, `${name}TlsKey`, `${name}TlsClientCa`] as const
-  const said = flags.filter((flag) => given[flag] !== undefined).map((flag) => `--${SETTING_TABLE[flag].flag}`)
-  if (said.length === 0) return []
-  if (listenerOf(name, given) === undefined)
+/** Settings that need a port, and files that need each other. */
+function listenerProblems(name: OptionalListener | 'http' | 'admin', given: GivenSettings): readonly SettingProblem[] {
+  const tls = name === 'admin' ? [] : ([`${name}TlsCert`, `${name}TlsKey`, `${name}TlsClientCa`] as const)
+  const host = name === 'http' ? [] : ([`${name}Host`] as const)
+  const flagsOf = (names: readonly (keyof GivenSettings & SettingName)[]): readonly string[] =>
+    names.filter((each) => given[each] !== undefined).map((each) => `--${SETTING_TABLE[each].flag}`)
+  const files = flagsOf(tls)
+  const said = [...flagsOf(host), ...files]
+  if (said.length > 0 && name !== 'http' && addressOf(name, given) === undefined)
     return [{ received: `${said.join(', ')} without --${name}-port`, expected: `--${name}-port as well` }]
-  if (given[`${name}TlsCert`] !== undefined && given[`${name}TlsKey`] !== undefined) return []
+  if (files.length === 0 || name === 'admin' || tlsOf(name, given) !== undefined) return []
   const of = given[`${name}TlsClientCa`] === undefined ? 'both or neither' : `both with --${name}-tls-client-ca`
-  return [{ received: `only ${said.join(', ')}`, expected: `--${name}-tls-cert and --${name}-tls-key: ${of}` }]
+  return [{ received: `only ${files.join(', ')}`, expected: `--${name}-tls-cert and --${name}-tls-key: ${of}` }]
 }
 
 function deniedTargetsOf({ webhookDenyList = DEFAULT_DENIED_TARGETS }: GivenSettings): readonly string[] {

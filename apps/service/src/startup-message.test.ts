@@ -86,6 +86,24 @@ describe('the start message', () => {
     ])
   })
 
+  it('shows TLS of HTTP, and the admin API where it has a listener of its own', () => {
+    const httpTls = { cert: 'c', key: 'k', clientCa: undefined }
+    const admin = { port: 9090, host: '127.0.0.1', checkKey: false }
+    const ports = { http: 8443, admin: 9090 }
+    const text = message({ host: '192.0.2.7', checkKey: true, httpTls, admin }, { ports })
+    expect(text).toContain('  check API   https://192.0.2.7:8443/internal/ratelimit/check\n')
+    expect(text).toContain('  admin API   https://127.0.0.1:9090/admin (needs an API key)\n')
+    expect(text).toContain('  metrics     https://127.0.0.1:9090/metrics\n')
+    expect(text).toContain('  health      https://192.0.2.7:8443/livez and https://192.0.2.7:8443/readyz\n')
+    expect(text).toContain('  listening   192.0.2.7; the check API needs an API key')
+    expect(message({ httpTls: { ...httpTls, clientCa: 'a' }, host: '::' })).toContain(
+      'every client needs a certificate',
+    )
+    expect(
+      message({ resp: { port: 0, host: '0.0.0.0', checkKey: true, tls: undefined } }, { ports: { resp: 1 } }),
+    ).toContain('  listening   localhost, and 0.0.0.0 (resp; API key needed)\n')
+  })
+
   it('shows locations without secrets', () => {
     const urls = ['redis://user:hunter2@one:6379/3', 'redis://user:hunter2@two:6379/3']
     const text = message({

@@ -6,11 +6,11 @@ import { urlWithoutSecrets } from '@sluice/core/options'
 import { RuleSetError } from '@sluice/core/policy'
 import type { RecoveredKey } from './config/admin-key.ts'
 import { DEMO_KEY } from './listeners/gateway/demo-upstream.ts'
-import type { ListenerPorts } from './listeners/listener.ts'
-import { accessText } from './listeners/listener.ts'
+import type { ListenerAccess, ListenerName, ListenerPorts } from './listeners/listener.ts'
+import { accessText, listenerAccess, listenerHost } from './listeners/listener.ts'
 import { isServiceError, SERVICE_ERRORS } from './service-error.ts'
 import type { Settings } from './settings.ts'
-import { hostInUrl, isLoopback, originOf } from './settings.ts'
+import { adminOriginOf, hostInUrl, isLoopback, originOf } from './settings.ts'
 
 /** What the start message shows. */
 export interface StartupFacts {
@@ -30,23 +30,23 @@ const TRY_BODY = '{"userId":"user-123","resource":"/api/v1/data"}'
 
 /** The text to print once the service listens. The last line is a command to try. */
 export function startupMessage({ settings, ports, rules, reasons }: StartupFacts): string {
-  const { host } = settings
   const origin = originOf(settings, ports.http)
-  const keyHeader = settings.checkKey ? KEY_HEADER : ''
+  const admin = adminOriginOf(settings, ports)
+  const keyHeader = listenerAccess('http', settings) === 'key' ? KEY_HEADER : ''
   const lines = [
     'Sluice is running.',
-    ...(settings.dashboard ? [`  dashboard   ${origin}/`] : []),
+    ...(settings.dashboard ? [`  dashboard   ${admin}/`] : []),
     `  check API   ${origin}${CHECK_PATH}`,
-    `  admin API   ${origin}/admin (needs an API key)`,
+    `  admin API   ${admin}/admin (needs an API key)`,
     `  OpenAPI     ${origin}/openapi.json`,
-    `  metrics     ${origin}/metrics`,
+    `  metrics     ${admin}/metrics`,
     `  health      ${origin}/livez and ${origin}/readyz`,
     ...gatewayLine(settings, ports),
     ...grpcLine(settings, ports),
     ...respLine(settings, ports),
     `  counters    ${countersOf(settings)}`,
     `  rules       ${rulesOf(settings, rules)}`,
-    `  listening   ${isLoopback(host) ? 'localhost only (set HOST=0.0.0.0 to expose)' : exposureOf(settings)}`,
+    `  listening   ${exposureOf(settings, ports)}`,
     ...reasons.map(({ message }) => `  WARNING     ${message}`),
     'Try it:',
     ...demoLine(settings, ports),
@@ -75,13 +75,17 @@ function demoLine(settings: Settings, { gateway }: ListenerPorts): readonly stri
 function grpcLine(settings: Settings, { grpc }: ListenerPorts): readonly string[] {
   if (settings.grpc === undefined || grpc === undefined) return []
   const scheme = settings.grpc.tls === undefined ? 'grpc' : 'grpcs'
-  return [`  Envoy       ${scheme}://${hostInUrl(settings.host)}:${grpc} (${accessText('grpc', settings)})`]
+  return [
+    `  Envoy       ${scheme}://${hostInUrl(listenerHost('grpc', settings))}:${grpc} (${accessText('grpc', settings)})`,
+  ]
 }
 
 function respLine(settings: Settings, { resp }: ListenerPorts): readonly string[] {
   if (settings.resp === undefined || resp === undefined) return []
   const scheme = settings.resp.tls === undefined ? 'redis' : 'rediss'
-  return [`  Redis       ${scheme}://${hostInUrl(settings.host)}:${resp} (${accessText('resp', settings)})`]
+  return [
+    `  Redis       ${scheme}://${hostInUrl(listenerHost('resp', settings))}:${resp} (${accessText('resp', settings)})`,
+  ]
 }
 
 /** Shows the first API key when it is created, which is the only time; with a key file, the path of the file. */
@@ -131,9 +135,18 @@ function rulesOf({ rulesFile, databaseUrl, dataDir }: Settings, rules: StartupFa
   return rules.source === 'disk' ? `${version}, from the copy in ${dataDir}` : `${version}, from ${place}`
 }
 
-function exposureOf({ host, checkKey }: Settings): string {
-  const access = checkKey
-    ? 'the check API needs an API key (--no-check-key to disable)'
-    : 'the check API needs no API key (--check-key to require one)'
-  return `${host}; ${access}`
+function exposureOf(settings: Settings, ports: ListenerPorts): string {
+  const exposed = (Object.keys(ports) as ListenerName[]).filter((name) => !isLoopback(listenerHost(name, settings)))
+  if (exposed.length === 0) return 'localhost only (set HOST=0.0.0.0 to expose)'
+  if (!exposed.includes('http')) {
+    const places = exposed.map((name) => `${listenerHost(name, settings)} (${name}; ${accessText(name, settings)})`)
+    return `localhost, and ${places.join(', ')}`
+  }
+  return `${settings.host}; ${CHECK_ACCESS[listenerAccess('http', settings)]}`
+}
+
+const CHECK_ACCESS: Readonly<Record<Exclude<ListenerAccess, 'routes'>, string>> = {
+  none: 'the check API needs no API key (--check-key to require one)',
+  key: 'the check API needs an API key (--no-check-key to disable)',
+  certificate: 'every client needs a certificate',
 }

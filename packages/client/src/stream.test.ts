@@ -34,7 +34,11 @@ async function checksOf(client: Client): Promise<{ checks: readonly number[]; er
 
 describe('stream', () => {
   it('is for the operations that go on', () => {
-    expect(ALL_OPERATIONS.filter(({ streams }) => streams).map(({ id }) => id)).toEqual(['live'])
+    expect(ALL_OPERATIONS.filter(({ streams }) => streams).map(({ id }) => id)).toEqual([
+      'live',
+      'overviewLive',
+      'liveDecisions',
+    ])
   })
 
   it('gives the data of each event until the service ends it', async () => {

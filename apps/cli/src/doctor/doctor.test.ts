@@ -108,6 +108,18 @@ describe('without a service', () => {
     expect(outcome.code).toBe(1)
   })
 
+  it('looks at the port of the admin API too, and asks there', async () => {
+    const [port, adminPort] = [await freePort(), await freePort()]
+    const env = { PORT: String(port), ADMIN_PORT: String(adminPort), ADMIN_HOST: 'localhost' }
+    const { outcome, finding } = await examine(['doctor', ...(await bare()).slice(5)], { env })
+    const { findings } = outcome.json<{ findings: readonly Finding[] }>()
+    expect(findings.filter(({ check }) => check === 'port').map(({ found }) => found)).toEqual([
+      `${port} on 127.0.0.1 is free`,
+      `${adminPort} on localhost is free`,
+    ])
+    expect(finding('service')?.found).toContain(`http://localhost:${adminPort} `)
+  })
+
   it('takes them from the configuration file as well, after flags and variables', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'sluice-doctor-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))

@@ -23,6 +23,8 @@ const FLAGS = {
   'data-dir': flag('text', '<folder>', 'Data folder of the service. Default: SLUICE_DATA_DIR, the file, or .sluice.'),
   host: flag('text', '<address>', 'Address that the service listens on. Default: HOST, the file, or 127.0.0.1.'),
   port: flag('whole', '<number>', 'Port that the service listens on. Default: PORT, the file, or 8080.'),
+  'admin-host': flag('text', '<address>', 'Address of the admin API. Default: ADMIN_HOST, the file, or --host.'),
+  'admin-port': flag('whole', '<number>', 'Port of the admin API. Default: ADMIN_PORT, the file, or --port.'),
 } as const satisfies Flags
 
 const HIGHEST_PORT = 65_535
@@ -41,8 +43,10 @@ export const doctorCommand: Command = command({
   examples: ['doctor', 'doctor --redis-url redis://127.0.0.1:6379 --json'],
   asksService: true,
   run: async ({ flags }, context) => {
-    const { port = 0 } = flags
-    if (port > HIGHEST_PORT) throw usageError(`--port got ${port}; expected 0 to ${HIGHEST_PORT}.`)
+    for (const name of ['port', 'admin-port'] as const) {
+      const { [name]: port = 0 } = flags
+      if (port > HIGHEST_PORT) throw usageError(`--${name} got ${port}; expected 0 to ${HIGHEST_PORT}.`)
+    }
     const findings = await findingsFor(flags, context)
     const hasFailed = findings.some(({ status }) => status === 'failed')
     return {
@@ -60,7 +64,7 @@ export const doctorCommand: Command = command({
 async function findingsFor(flags: GivenFlags<typeof FLAGS>, context: CommandContext): Promise<readonly Finding[]> {
   const { environment, nodeVersion } = context
   // Loaded on demand: other commands do not need it.
-  const { readSettings, originOf } = await import('@sluice/service/settings')
+  const { readSettings, adminOriginOf } = await import('@sluice/service/settings')
   let settings: Settings
   try {
     settings = readSettings({ args: argsOf(flags), environment: environment.variables })
@@ -68,8 +72,8 @@ async function findingsFor(flags: GivenFlags<typeof FLAGS>, context: CommandCont
     return [nodeFinding(nodeVersion), settingProblem(error), ...(await serviceFindings(context)).findings]
   }
   // With port 0 the service picks a port when it starts.
-  const isKnown = !context.isUrlGiven && settings.port !== 0
-  const service = isKnown ? context.at(originOf(settings)) : context
+  const isKnown = !context.isUrlGiven && (settings.admin ?? settings).port !== 0
+  const service = isKnown ? context.at(adminOriginOf(settings)) : context
   return [nodeFinding(nodeVersion), ...(await settingsFindings(settings, service, context))]
 }
 
@@ -116,11 +120,18 @@ async function settingsFindings(
   { url, client }: Pick<CommandContext, 'url' | 'client'>,
   { progress, hasKey, nowMs, wait }: CommandContext,
 ): Promise<readonly Finding[]> {
-  const { host, port, dataDir, redis, databaseUrl } = settings
+  const { host, port, admin, dataDir, redis, databaseUrl } = settings
   progress.say(`asking ${url}`)
   const service = await serviceFindings({ client, url, hasKey, nowMs })
-  const isOurs = service.isThere && portOf(url) === port
-  const findings: Finding[] = [...(await rulesFindings(settings)), await portFinding({ host, port, isOurs })]
+  const isOurs = service.isThere && [port, admin?.port].includes(portOf(url))
+  const findings: Finding[] = [
+    ...(await rulesFindings(settings)),
+    await portFinding({ host, port, isOurs, variables: { port: 'PORT', host: 'HOST' } }),
+  ]
+  if (admin !== undefined) {
+    const variables = { port: 'ADMIN_PORT', host: 'ADMIN_HOST' }
+    findings.push(await portFinding({ host: admin.host ?? host, port: admin.port, isOurs, variables }))
+  }
   progress.say('inspecting the database')
   findings.push(...(await inspectDatabase({ dataDir, databaseUrl, nowMs, wait })))
   progress.say('asking Redis')

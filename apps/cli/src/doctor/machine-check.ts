@@ -22,22 +22,28 @@ interface PortQuestion {
   readonly port: number
   /** Whether the service answers at this port. */
   readonly isOurs: boolean
+  /** Environment variables of the port and of the address. */
+  readonly variables: { readonly port: string; readonly host: string }
 }
 
 /** Checks that the port of the service is free, or in use by the service itself. */
-export async function portFinding({ host, port, isOurs }: PortQuestion): Promise<Finding> {
+export async function portFinding({ host, port, isOurs, variables }: PortQuestion): Promise<Finding> {
   const place = `${port} on ${host}`
   if (isOurs) return ok('port', `${place} is in use by the service`)
   const code = await listenError(host, port)
   if (code === undefined) return ok('port', `${place} is free`)
   if (code === 'EADDRINUSE') {
-    const advice = `Find the process (ss -ltnp 'sport = :${port}'), or use another port: PORT=${port + 1}.`
+    const advice = `Find the process (ss -ltnp 'sport = :${port}'), or use another port: ${variables.port}=${port + 1}.`
     return failed('port', `${place} is in use by another program`, advice)
   }
   if (code === 'EACCES') {
-    return failed('port', `this user may not listen on ${place}`, 'Use a port above 1023, such as PORT=8080.')
+    return failed(
+      'port',
+      `this user may not listen on ${place}`,
+      `Use a port above 1023, such as ${variables.port}=8080.`,
+    )
   }
-  return failed('port', `cannot listen on ${place} (${code})`, 'HOST must be an address of this machine.')
+  return failed('port', `cannot listen on ${place} (${code})`, `${variables.host} must be an address of this machine.`)
 }
 
 function listenError(host: string, port: number): Promise<string | undefined> {

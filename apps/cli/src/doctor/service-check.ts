@@ -26,12 +26,19 @@ export async function serviceFindings(question: ServiceQuestion): Promise<Servic
     await client.call('livez')
   } catch (error) {
     if (!isClientError(error)) throw error
-    const advice = 'Start it with "sluice serve", or set --url. The other checks do not need it.'
+    const isUntrusted = error.code === 'SLUICE_CLIENT_UNREACHABLE' && error.detail.includes('NODE_EXTRA_CA_CERTS')
+    const advice = isUntrusted
+      ? UNTRUSTED
+      : 'Start it with "sluice serve", or set --url. The other checks do not need it.'
     return { isThere: false, findings: [warning('service', `${url} does not answer (${error.code})`, advice)] }
   }
   const findings = [...(await readinessFindings(question)), await serviceClock(question), await keyFinding(question)]
   return { isThere: true, findings }
 }
+
+const UNTRUSTED =
+  'Its certificate is not trusted. Set NODE_EXTRA_CA_CERTS to the PEM file of its issuer, and --url to a name that ' +
+  'the certificate has.'
 
 async function readinessFindings({ client, url }: ServiceQuestion): Promise<readonly Finding[]> {
   try {
@@ -81,6 +88,12 @@ async function keyFinding({ client, hasKey }: ServiceQuestion): Promise<Finding>
     return ok(check, 'valid, with read permission')
   } catch (error) {
     if (!isClientError(error)) throw error
+    if (error.code === 'SLUICE_HTTP_NOT_FOUND')
+      return warning(
+        check,
+        'not checked: the admin API has another address',
+        'Use its address with --url or SLUICE_URL.',
+      )
     if (error.code === 'SLUICE_HTTP_FORBIDDEN')
       return warning(check, 'valid, without read permission', 'Use a key with a role.')
     return failed(check, `not accepted (${error.code})`, 'Create another as an admin: "sluice keys create".')

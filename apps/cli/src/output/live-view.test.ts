@@ -17,6 +17,7 @@ const SAMPLE: LiveSample = {
     { name: '/large', checks: 1100, denials: 37 },
   ],
   regions: [{ name: 'EU', checks: 1200, denials: 37 }],
+  nodes: 1,
   version: 12,
   configAgeMs: 400,
   inFlight: 3,
@@ -27,6 +28,7 @@ const SAMPLE: LiveSample = {
 
 const TOP: TopAnswer = {
   spanMs: 600_000,
+  nodes: 1,
   dimensions: [
     { dimension: 'user', entries: [{ entity: 'user-123', denials: 411, error: 3 }] },
     { dimension: 'ip', entries: [] },

@@ -10,6 +10,11 @@ const KEY = { event: 'firstKey', firstKey }
 
 it.each<[string, readonly object[], readonly ServiceEvent[]]>([
   ['a first start', [KEY, STARTED], [{ event: 'started', url, firstKey }]],
+  [
+    'a start with a listener for the admin API',
+    [{ ...STARTED, adminUrl: 'http://127.0.0.1:9090' }],
+    [{ event: 'started', url, adminUrl: 'http://127.0.0.1:9090', firstKey: null }],
+  ],
   ['a later start', [STARTED], [{ event: 'started', url, firstKey: null }]],
   [
     'a first start without the database',

@@ -9,8 +9,8 @@ export const serveCommand: Command = passThroughCommand({
   summary: 'Start the service',
   description:
     'Runs the service in the foreground until it is stopped. Flags are those of the service: "sluice serve -- ' +
-    '--help" lists them. With --json it prints one line per event. "started" has url, pid and firstKey (null ' +
-    'unless the key was just created). "firstKey" has firstKey, if the key is created later because the database ' +
+    '--help" lists them. With --json it prints one line per event. "started" has url, adminUrl (with --admin-port), ' +
+    'pid and firstKey (null unless the key was just created). "firstKey" has firstKey, if the key is created later because the database ' +
     'was unreachable. "stopped" has code.',
   examples: ['serve --port 8080', 'serve --redis-url redis://127.0.0.1:6379 --threads auto'],
   run: runService,
@@ -40,22 +40,28 @@ export async function runService(
 
 /** An event of the service, for `--json`. `firstKey`: the first API key, if it was just created. */
 export type ServiceEvent =
-  | { readonly event: 'started'; readonly url: string; readonly firstKey: string | null }
+  | {
+      readonly event: 'started'
+      readonly url: string
+      /** Of the admin API, if it has a listener of its own. */
+      readonly adminUrl?: string
+      readonly firstKey: string | null
+    }
   /** The key was created after the start, because the database was unreachable; or the start was interrupted. */
   | { readonly event: 'firstKey'; readonly firstKey: string }
 
 /**
  * Turns the messages of the service into events. The service sends `{ event: 'firstKey', firstKey }` when it has
- * created the first API key, and `{ event: 'started', url }` when it listens.
+ * created the first API key, and `{ event: 'started', url, adminUrl }` when it listens.
  */
 export async function* serviceEvents(messages: AsyncIterable<unknown>): AsyncGenerator<ServiceEvent, void, void> {
   let isStarted = false
   let firstKey: string | null = null
   for await (const message of messages) {
-    const { event, url, firstKey: key } = message as Readonly<Record<string, string | undefined>>
+    const { event, url, adminUrl, firstKey: key } = message as Readonly<Record<string, string | undefined>>
     if (event === 'started' && url !== undefined) {
       isStarted = true
-      yield { event, url, firstKey }
+      yield { event, url, ...(adminUrl !== undefined && { adminUrl }), firstKey }
       firstKey = null
     } else if (event === 'firstKey' && key !== undefined) {
       if (isStarted) yield { event, firstKey: key }

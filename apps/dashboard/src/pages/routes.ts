@@ -51,6 +51,11 @@ export const ROUTES: readonly Route[] = [
     navigation: { label: 'Playground', icon: 'playground', group: 'Limits' },
   },
   {
+    path: '/gateway',
+    load: async () => (await import('./gateway/gateway-page.tsx')).GatewayPage,
+    navigation: { label: 'Gateway', icon: 'gateway', group: 'Operate' },
+  },
+  {
     path: '/alerts',
     load: async () => (await import('./alerts/alerts-page.tsx')).AlertsPage,
     navigation: { label: 'Alerts', icon: 'alerts', group: 'Operate' },

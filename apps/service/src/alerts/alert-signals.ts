@@ -6,7 +6,8 @@ import type { AlertRule, AlertRuleName } from './alert-rule.ts'
 /** Records what alerts are about, in one thread. */
 export interface AlertSignals {
   /** A check was decided. */
-  recordCheck(denied: boolean): void
+  /** `amount`: number of checks. Default: 1. */
+  recordCheck(denied: boolean, amount?: number): void
   /**
    * A store call ended, or was skipped because the store is known to be unreachable, which counts as a failure.
    * `micros`: its duration in microseconds; 0 for a skipped call, which is not counted as latency.
@@ -78,9 +79,9 @@ export class SignalRecorder implements AlertSignals {
     }
   }
 
-  recordCheck(denied: boolean): void {
+  recordCheck(denied: boolean, amount?: number): void {
     this.#nowMs = this.#readClock()
-    this.#checks?.add(denied)
+    this.#checks?.add(denied, amount)
   }
 
   recordStoreCall(micros: number, failed: boolean): void {

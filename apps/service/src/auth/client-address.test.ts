@@ -61,3 +61,11 @@ describe('failed attempts behind a trusted proxy', () => {
     expect(await statusOf(origin, '203.0.113.99')).toBe(429)
   })
 })
+
+it('takes a client for secure by TLS of the listener, unless a trusted proxy says otherwise', () => {
+  const secured = new ClientAddresses(['10.0.0.0/8'], true)
+  expect(secured.target({ headers: {}, remoteAddress: '192.0.2.7' }).isSecure).toBe(true)
+  const headers = { 'x-forwarded-proto': 'http' }
+  expect(secured.target({ headers, remoteAddress: '10.0.0.1' }).isSecure).toBe(false)
+  expect(secured.target({ headers, remoteAddress: '192.0.2.7' }).isSecure).toBe(true)
+})

@@ -31,9 +31,11 @@ const WITH_PORT = /^(?:\[([^\]]+)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+)$/
 /** Finds the address of the client behind trusted proxies. */
 export class ClientAddresses {
   readonly #trusted: CidrTable<true>
+  readonly #isTls: boolean
 
-  /** `trustedProxies`: valid networks and addresses. */
-  constructor(trustedProxies: readonly string[]) {
+  /** `trustedProxies`: valid networks and addresses. `isTls`: whether the HTTP listeners speak TLS. */
+  constructor(trustedProxies: readonly string[], isTls = false) {
+    this.#isTls = isTls
     this.#trusted = new CidrTable(trustedProxies.map((text) => ({ cidr: parseCidr(text) as Cidr, value: true })))
   }
 
@@ -64,8 +66,9 @@ export class ClientAddresses {
   target({ headers, remoteAddress }: RequestOrigin): RequestTarget {
     const forwarded = this.#isTrusted(remoteAddress) ? headers : {}
     const prefix = firstOf(forwarded['x-forwarded-prefix'])?.replace(/\/+$/, '')
+    const protocol = firstOf(forwarded['x-forwarded-proto'])?.toLowerCase()
     return {
-      isSecure: firstOf(forwarded['x-forwarded-proto'])?.toLowerCase() === 'https',
+      isSecure: protocol === undefined ? this.#isTls : protocol === 'https',
       host: firstOf(forwarded['x-forwarded-host']) ?? headers.host,
       prefix: prefix !== undefined && PATH.test(prefix) ? prefix : undefined,
     }

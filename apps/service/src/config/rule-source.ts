@@ -12,7 +12,8 @@ import type { ReadinessReason } from '@sluice/contract'
 import type { Clock } from '@sluice/core'
 import { urlWithoutSecrets } from '@sluice/core/options'
 import type { UndeclaredDimension } from '@sluice/core/policy'
-import { checkGatewayConfig } from '@sluice/gateway'
+import { checkGatewayConfig, type GatewayConfig, gatewayWarnings } from '@sluice/gateway'
+import type { Logger } from '@sluice/runtime'
 import type { HealthCheck } from '../operations/health.ts'
 import type { Settings } from '../settings.ts'
 import type { ReconnectingConfigStore } from './reconnecting-config-store.ts'
@@ -73,6 +74,21 @@ export function followDatabase(
       source: settings.databaseUrl === undefined ? 'embedded' : urlWithoutSecrets(settings.databaseUrl),
     },
   })
+}
+
+/** Logs what is likely not meant in the routes of a file, each once as long as it stays. */
+export function gatewayWarner(
+  { defaultLimit }: Pick<Settings, 'defaultLimit'>,
+  log: Pick<Logger, 'warn'>,
+): RuleSourceParts['onGateway'] {
+  let told: ReadonlySet<string> = new Set()
+  return (parts, ruleSet) => {
+    const all = parts === undefined ? [] : gatewayWarnings(parts as GatewayConfig, ruleSet)
+    // What no rule is for has the default limit.
+    const found = defaultLimit ? all.filter(({ code }) => code !== 'route-unlimited') : all
+    for (const { code, subject, message } of found) if (!told.has(message)) log.warn(message, { code, subject })
+    told = new Set(found.map(({ message }) => message))
+  }
 }
 
 export interface RulesCheckParts {

@@ -12,7 +12,7 @@ import { FileSettingsWatch } from '../config/file-settings-watch.ts'
 import type { FollowedDatabase } from '../config/follow-changes.ts'
 import type { ReconnectingConfigStore } from '../config/reconnecting-config-store.ts'
 import type { RuleSourceParts } from '../config/rule-source.ts'
-import { databaseCheck, followDatabase, followRules, rulesCheck } from '../config/rule-source.ts'
+import { databaseCheck, followDatabase, followRules, gatewayWarner, rulesCheck } from '../config/rule-source.ts'
 import { StateSizeCheck } from '../config/state-size-check.ts'
 import { errorFields } from '../observability/error-fields.ts'
 import type { Instrument } from '../observability/instrument.ts'
@@ -106,7 +106,11 @@ export function openEngine(parts: EngineParts): DecisionEngine {
   const onService: RuleSourceParts['onService'] = (service) => {
     if (parts.threads.index === 0) fileSettings?.look(service)
   }
-  const { onGateway } = parts
+  const warn = settings.gateway === undefined ? undefined : gatewayWarner(settings, log)
+  const onGateway: RuleSourceParts['onGateway'] = (gateway, ruleSet) => {
+    parts.onGateway(gateway, ruleSet)
+    if (parts.threads.index === 0) warn?.(gateway, ruleSet)
+  }
   const follower = followRules({ ...following, onService, onGateway, target: file?.watch(target) ?? target })
   const beside = file && followDatabase({ ...following, target: file.beside(target) })
   const stopFollowing = async (): Promise<void> => {

@@ -10,7 +10,7 @@ it.each([
   ['EMFILE', 8080, 'SLUICE_SERVICE_LISTEN_FAILED', 'no more files'],
 ])('%s on port %d is %s and says what to do', (systemCode, port, code, hint) => {
   const cause = Object.assign(new Error('no more files'), { code: systemCode })
-  const error = listenError(cause, { host: 'here', port, variable: 'PORT' })
+  const error = listenError(cause, { host: 'here', port, variables: { port: 'PORT', host: 'HOST' } })
   expect(error).toMatchObject({ code, cause })
   expect(error.message).toContain(hint)
   expect(error.message.startsWith(`${code}: `)).toBe(true)

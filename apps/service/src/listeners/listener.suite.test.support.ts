@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningNode } from '../service.fixture.ts'
 import { startRealService, startService } from '../service.fixture.ts'
 import type { RedisSettings, Settings } from '../settings.ts'
+import type { ListenerName } from './listener.ts'
 
 /** A call that a listener checks. */
 export interface ListenerCall {
@@ -17,7 +18,7 @@ export interface ListenerAnswer {
   readonly remaining: number | null
 }
 
-/** A client of one listener. The calls are to the resource `/suite`. */
+/** A client of one listener. The calls are to the resource `/suite`, or what the protocol has in place of it. */
 export interface ListenerClient {
   check(call: ListenerCall): Promise<ListenerAnswer>
   peek(call: ListenerCall): Promise<ListenerAnswer>
@@ -28,11 +29,20 @@ export interface ListenerClient {
 
 /** A protocol under test. */
 export interface ListenerCase {
+  /** As in metrics and in `/readyz`. */
+  readonly listener: ListenerName
   readonly settings: Partial<Settings>
   readonly connect: (node: RunningNode) => Promise<ListenerClient>
+  /** Sets the rules: {@link LIMIT} per user and hour. Default: a rule for the resource `/suite`. */
+  readonly prepare?: (node: RunningNode) => Promise<void>
+  /** The same call by the HTTP API: whether it was allowed. Default: a check of the resource `/suite`. */
+  readonly overHttp?: (node: RunningNode, user: string) => Promise<boolean>
+  /** Whether a call can ask for a cost that it does not take. Default: true. */
+  readonly peeksWithCost?: boolean
 }
 
-const LIMIT = 10
+/** Units per user and hour. */
+export const LIMIT = 10
 
 const UNREACHABLE: Omit<RedisSettings, 'urls' | 'failureMode'> = {
   isCluster: false,
@@ -42,13 +52,24 @@ const UNREACHABLE: Omit<RedisSettings, 'urls' | 'failureMode'> = {
   deadlineMs: 50,
 }
 
+async function putRule(node: RunningNode): Promise<void> {
+  const rule = { dimension: 'user', limit: LIMIT, window: '1h' }
+  const body = { resource: '/suite', rules: [rule] }
+  expect((await node.admin('PUT', '/admin/ratelimits', { body })).status).toBe(200)
+}
+
+async function checkOverHttp(node: RunningNode, user: string): Promise<boolean> {
+  return (await node.check({ user, resource: '/suite' })).ok
+}
+
 /** What every listener must do. */
-export function listenerSuite(name: string, { settings, connect }: ListenerCase): void {
+export function listenerSuite(
+  name: string,
+  { listener, settings, connect, prepare = putRule, overHttp = checkOverHttp, peeksWithCost = true }: ListenerCase,
+): void {
   async function ready(node: RunningNode): Promise<{ readonly node: RunningNode; readonly client: ListenerClient }> {
     onTestFinished(() => node.stop())
-    const rule = { dimension: 'user', limit: LIMIT, window: '1h' }
-    const body = { resource: '/suite', rules: [rule] }
-    expect((await node.admin('PUT', '/admin/ratelimits', { body })).status).toBe(200)
+    await prepare(node)
     const client = await connect(node)
     onTestFinished(() => client.close())
     return { node, client }
@@ -81,17 +102,16 @@ export function listenerSuite(name: string, { settings, connect }: ListenerCase)
       for (let time = 0; time < 3; time++) {
         expect(await client.peek({ user: 'a' })).toEqual({ allowed: true, remaining: 6 })
       }
-      expect(await client.peek({ user: 'a', tokens: 7 })).toEqual({ allowed: false, remaining: 6 })
+      if (peeksWithCost) expect(await client.peek({ user: 'a', tokens: 7 })).toEqual({ allowed: false, remaining: 6 })
     })
 
     it('shares its limits with the HTTP API, to the unit', async () => {
       const { node, client } = await start()
-      const overHttp = async (): Promise<boolean> => (await node.check({ user: 'a', resource: '/suite' })).ok
       const both = Array.from({ length: 2 * LIMIT }, async (_, index) =>
-        index % 2 === 0 ? await overHttp() : (await client.check({ user: 'a' })).allowed,
+        index % 2 === 0 ? await overHttp(node, 'a') : (await client.check({ user: 'a' })).allowed,
       )
       expect((await Promise.all(both)).filter(Boolean)).toHaveLength(LIMIT)
-      expect([await overHttp(), (await client.check({ user: 'a' })).allowed]).toEqual([false, false])
+      expect([await overHttp(node, 'a'), (await client.check({ user: 'a' })).allowed]).toEqual([false, false])
     })
 
     it('shares its limits between threads', async () => {
@@ -144,14 +164,14 @@ export function listenerSuite(name: string, { settings, connect }: ListenerCase)
       await expect.poll(() => answered).toBeGreaterThan(100)
       await node.service.stop({ drains: true })
       // Each client sees a connection that ends, and no answer that is none.
-      for (const error of await Promise.all(busy)) expect(String(error)).toMatch(/clos|fetch failed|ECONN|socket/i)
+      for (const error of await Promise.all(busy))
+        expect(String(error)).toMatch(/clos|fetch failed|ECONN|socket|UNAVAILABLE/i)
       expect(node.errors).toEqual([])
       await Promise.all(clients.map((one) => one.close()))
     })
 
     it('is listed in /readyz and in metrics', async () => {
       const { node } = await start()
-      const listener = name === 'HTTP' ? 'http' : 'resp'
       const text = await (await fetch(`${node.origin}/readyz`)).text()
       expect(text).toMatch(
         new RegExp(`"name":"listener ${listener}","ready":true,"detail":"127.0.0.1:\\d+; no API key`),

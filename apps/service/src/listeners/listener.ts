@@ -2,13 +2,14 @@ import type { Server } from 'node:net'
 import { createServer } from 'node:net'
 import type { HealthCheck } from '../operations/health.ts'
 import { ServiceError } from '../service-error.ts'
+import type { SettingName } from '../setting-table.ts'
 import { SETTING_TABLE } from '../setting-table.ts'
 import type { Settings } from '../settings.ts'
 import { hostInUrl } from '../settings.ts'
 import type { ListenerTls } from './tls-files.ts'
 
 /** The name of a listener: its label in metrics and its name in `/readyz`. */
-export type ListenerName = 'http' | 'resp' | 'grpc' | 'gateway'
+export type ListenerName = 'http' | 'admin' | 'resp' | 'grpc' | 'gateway'
 
 /**
  * A protocol that clients speak to one thread. A listener only translates: operations decide. It runs once: new,
@@ -33,36 +34,50 @@ export interface Listener {
 /** Ports by listener. A listener without a port is off. */
 export type ListenerPorts = Readonly<Partial<Record<ListenerName, number>>>
 
+/** The settings that say where listeners listen. */
+export type ListenSettings = Pick<Settings, 'host' | 'port' | 'admin' | 'resp' | 'grpc' | 'gateway'>
+
 /** Ports of the listeners that the settings turn on. */
-export function listenerPorts({ port, resp, grpc, gateway }: PortSettings): ListenerPorts {
+export function listenerPorts({ port, admin, resp, grpc, gateway }: ListenSettings): ListenerPorts {
   return {
     http: port,
+    ...(admin && { admin: admin.port }),
     ...(resp && { resp: resp.port }),
     ...(grpc && { grpc: grpc.port }),
     ...(gateway && { gateway: gateway.port }),
   }
 }
 
-/** The settings that say which listeners are on. */
-type PortSettings = Pick<Settings, 'port' | 'resp' | 'grpc' | 'gateway'>
-
-/** The variable of the setting that chooses the port of each listener. */
-export const PORT_VARIABLES: Readonly<Record<ListenerName, string>> = {
-  http: SETTING_TABLE.port.variable,
-  resp: SETTING_TABLE.respPort.variable,
-  grpc: SETTING_TABLE.grpcPort.variable,
-  gateway: SETTING_TABLE.gatewayPort.variable,
+/** The address that a listener is bound to. */
+export function listenerHost(name: ListenerName, settings: ListenSettings): string {
+  return (name === 'http' ? undefined : settings[name]?.host) ?? settings.host
 }
+
+/** The settings that choose the port and the address of each listener. */
+const ADDRESS_SETTINGS = {
+  http: ['port', 'host'],
+  admin: ['adminPort', 'adminHost'],
+  resp: ['respPort', 'respHost'],
+  grpc: ['grpcPort', 'grpcHost'],
+  gateway: ['gatewayPort', 'gatewayHost'],
+} as const satisfies Record<ListenerName, readonly SettingName[]>
 
 /** What a client of a listener needs. `routes`: what each route says. */
 export type ListenerAccess = 'none' | 'key' | 'certificate' | 'routes'
 
-/** What clients of a listener need, by the settings. A client certificate stands for a key. */
+/** What clients of a listener need for checks, by the settings. A client certificate stands for a key. */
+export function listenerAccess(
+  name: Exclude<ListenerName, 'gateway'>,
+  settings: Settings,
+): Exclude<ListenerAccess, 'routes'>
+export function listenerAccess(name: ListenerName, settings: Settings): ListenerAccess
 export function listenerAccess(name: ListenerName, settings: Settings): ListenerAccess {
   if (name === 'gateway') return 'routes'
-  const tls = name === 'http' ? undefined : settings[name]?.tls
+  const isHttp = name === 'http' || name === 'admin'
+  const tls = isHttp ? settings.httpTls : settings[name]?.tls
   if (tls?.clientCa !== undefined) return 'certificate'
-  return settings.checkKey ? 'key' : 'none'
+  const checkKey = (name === 'http' ? undefined : settings[name]?.checkKey) ?? settings.checkKey
+  return checkKey ? 'key' : 'none'
 }
 
 const ACCESS_TEXTS: Readonly<Record<ListenerAccess, string>> = {
@@ -74,30 +89,39 @@ const ACCESS_TEXTS: Readonly<Record<ListenerAccess, string>> = {
 
 /** For people: what clients need. */
 export function accessText(name: ListenerName, settings: Settings): string {
-  return ACCESS_TEXTS[listenerAccess(name, settings)]
+  return ACCESS_TEXTS[listenerAccess(name, settings)] + (name === 'admin' ? ' for checks' : '')
 }
 
 /** How a listener stands, for `/readyz`. A thread that answers has started all listeners. */
 export function listenerHealth({ name, port, tls }: Listener, settings: Settings): HealthCheck {
-  const place = port === undefined ? 'stopped' : `${hostInUrl(settings.host)}:${port}`
+  const place = port === undefined ? 'stopped' : `${hostInUrl(listenerHost(name, settings))}:${port}`
   const detail = `${place}; ${accessText(name, settings)}`
   return { name: `listener ${name}`, ready: true, detail, reasons: tls?.reasons ?? [] }
 }
 
-/** Where a server is to listen. */
-export interface ListenAddress {
+/** Where a server is to listen, with the variables of the settings that choose it. */
+export interface ListenAttempt {
   readonly host: string
   readonly port: number
+  readonly variables: { readonly port: string; readonly host: string }
+}
+
+/** Where a listener is to listen. `port`: that of the other threads, if they listen already. */
+export function listenAttempt(name: ListenerName, settings: ListenSettings, port: number): ListenAttempt {
+  const [portSetting, hostSetting] = ADDRESS_SETTINGS[name]
+  const variables = { port: SETTING_TABLE[portSetting].variable, host: SETTING_TABLE[hostSetting].variable }
+  return { host: listenerHost(name, settings), port, variables }
 }
 
 /** Listens; rejects with {@link listenError}. `sharesPort`: whether other threads listen on the same port. */
 export function listen(
   server: Server,
-  { host, port, variable }: ListenAttempt,
+  attempt: ListenAttempt,
   { sharesPort = false, onLater }: { readonly sharesPort?: boolean; readonly onLater: (error: Error) => void },
 ): Promise<void> {
+  const { host, port } = attempt
   return new Promise((resolve, reject) => {
-    const onError = (error: NodeJS.ErrnoException): void => reject(listenError(error, { host, port, variable }))
+    const onError = (error: NodeJS.ErrnoException): void => reject(listenError(error, attempt))
     server.once('error', onError)
     server.listen({ host, port, reusePort: sharesPort }, () => {
       server.off('error', onError)
@@ -108,55 +132,49 @@ export function listen(
   })
 }
 
-/** An address, and the variable of the setting that chooses its port. */
-export interface ListenAttempt extends ListenAddress {
-  readonly variable: string
-}
-
 const HIGHEST_PORT = 65_535
 
 /** Says in the words of the settings why a server could not listen. */
-export function listenError(cause: NodeJS.ErrnoException, { host, port, variable }: ListenAttempt): ServiceError {
+export function listenError(cause: NodeJS.ErrnoException, { host, port, variables }: ListenAttempt): ServiceError {
   const received = `port ${port} on ${host}`
   switch (cause.code) {
     case 'EADDRINUSE':
       return new ServiceError('SLUICE_SERVICE_PORT_IN_USE', {
         received: `${received}, which something else listens on`,
         expected: 'a free port',
-        action: `Stop the other program, or choose another port: ${variable}=${port < HIGHEST_PORT ? port + 1 : 8080}`,
+        action: `Stop the other program, or choose another port: ${variables.port}=${port < HIGHEST_PORT ? port + 1 : 8080}`,
         cause,
       })
     case 'EACCES':
       return new ServiceError('SLUICE_SERVICE_PORT_FORBIDDEN', {
         received,
         expected: 'a port that this user may use, which below 1024 is often only root',
-        action: `Choose a higher port: ${variable}=8080`,
+        action: `Choose a higher port: ${variables.port}=8080`,
         cause,
       })
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
       return new ServiceError('SLUICE_SERVICE_HOST_UNAVAILABLE', {
-        received: `HOST=${host}`,
+        received: `${variables.host}=${host}`,
         expected: 'an address of this machine',
-        action: 'Use HOST=127.0.0.1 for this machine only, or HOST=0.0.0.0 for all its addresses.',
+        action: `Use ${variables.host}=127.0.0.1 for this machine only, or ${variables.host}=0.0.0.0 for all its addresses.`,
         cause,
       })
     default:
       return new ServiceError('SLUICE_SERVICE_LISTEN_FAILED', {
         received: `${cause.message} for ${received}`,
         expected: 'to be able to listen there',
-        action: `See the cause; HOST and ${variable} choose another place.`,
+        action: `See the cause; ${variables.host} and ${variables.port} choose another place.`,
         cause,
       })
   }
 }
 
 /** Rejects with {@link listenError} if one of the ports cannot be listened on. They are free again when it resolves. */
-export async function assertPortsFree(settings: PortSettings & Pick<Settings, 'host'>): Promise<void> {
+export async function assertPortsFree(settings: ListenSettings): Promise<void> {
   for (const [name, port] of Object.entries(listenerPorts(settings))) {
     const probe = createServer()
-    const variable = PORT_VARIABLES[name as ListenerName]
-    await listen(probe, { host: settings.host, port, variable }, { onLater: () => undefined })
+    await listen(probe, listenAttempt(name as ListenerName, settings, port), { onLater: () => undefined })
     await new Promise((resolve) => probe.close(resolve))
   }
 }

@@ -1,8 +1,10 @@
 import type { CheckAnswer } from '@sluice/contract'
 import { createClient } from 'redis'
 import type { RunningNode } from '../service.fixture.ts'
+import { failure, GrpcClient, SHOULD_RATE_LIMIT } from './grpc/grpc-client.test.support.ts'
+import { enforceDomain, GRPC } from './grpc/grpc-node.test.support.ts'
 import type { ListenerAnswer, ListenerCall, ListenerClient } from './listener.suite.test.support.ts'
-import { listenerSuite } from './listener.suite.test.support.ts'
+import { LIMIT, listenerSuite } from './listener.suite.test.support.ts'
 
 function httpClient({ origin }: RunningNode): ListenerClient {
   const post = (operation: string, body: string): Promise<Response> =>
@@ -66,6 +68,66 @@ async function respClient({ respPort }: RunningNode): Promise<ListenerClient> {
   }
 }
 
-listenerSuite('HTTP', { settings: {}, connect: (node) => Promise.resolve(httpClient(node)) })
+/** One descriptor of the domain `suite`: the user of the call. */
+function descriptorsOf({ user, tokens = 1 }: ListenerCall): object {
+  return { domain: 'suite', descriptors: [{ entries: [{ key: 'user', value: user }], hitsAddend: { value: tokens } }] }
+}
 
-listenerSuite('RESP', { settings: { resp: { port: 0, tls: undefined } }, connect: respClient })
+function grpcClient(node: RunningNode): ListenerClient {
+  const client = new GrpcClient(node)
+  const ask = async (call: ListenerCall): Promise<ListenerAnswer> => {
+    const { overallCode, statuses } = await client.ask(descriptorsOf(call))
+    // A limit that nothing is known about has no numbers.
+    const [status] = statuses
+    const isKnown = status?.currentLimit !== undefined
+    const remaining = isKnown || overallCode !== 'OK' ? (status?.limitRemaining ?? 0) : null
+    return { allowed: overallCode === 'OK', remaining }
+  }
+  return {
+    check: ask,
+    peek: ({ user }) => ask({ user, tokens: 0 }),
+    mistakes: () =>
+      Promise.all(
+        [
+          client.ask({ domain: '', descriptors: [] }),
+          client.ask({ domain: 'suite', descriptors: [] }),
+          client.ask({ domain: 'suite', descriptors: [{ entries: [] }] }),
+          client.send(SHOULD_RATE_LIMIT, Buffer.from([0x0a, 0x7f])),
+          client.send('/envoy.service.ratelimit.v3.RateLimitService/Other', Buffer.alloc(0)),
+        ].map(async (call) => (await failure(call)).message),
+      ),
+    close: () => {
+      client.close()
+      return Promise.resolve()
+    },
+  }
+}
+
+const SUITE_DOMAIN = `
+domain: suite
+descriptors:
+  - key: user
+    rate_limit: { unit: hour, requests_per_unit: ${LIMIT} }
+`
+
+listenerSuite('HTTP', { listener: 'http', settings: {}, connect: (node) => Promise.resolve(httpClient(node)) })
+
+listenerSuite('RESP', { listener: 'resp', settings: { resp: { port: 0, tls: undefined } }, connect: respClient })
+
+listenerSuite('gRPC', {
+  listener: 'grpc',
+  settings: GRPC,
+  connect: async (node) => {
+    const client = grpcClient(node)
+    // It connects with its first call.
+    await client.check({ user: 'nobody', tokens: 0 })
+    return client
+  },
+  prepare: (node) => enforceDomain(node, SUITE_DOMAIN),
+  overHttp: async (node, user) => {
+    const body = JSON.stringify({ domain: 'suite', descriptors: [{ entries: [{ key: 'user', value: user }] }] })
+    const headers = { 'Content-Type': 'application/json' }
+    return (await fetch(`${node.origin}/json`, { method: 'POST', headers, body })).ok
+  },
+  peeksWithCost: false,
+})

@@ -1,7 +1,10 @@
 import { X509Certificate } from 'node:crypto'
 import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
+import { get } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import type { PeerCertificate } from 'node:tls'
 import { connect } from 'node:tls'
 import { makeCertificate } from '@sluice/testing/servers'
@@ -28,12 +31,24 @@ async function pairs(): Promise<{ readonly tls: TlsSettings; readonly next: TlsS
 /** The fingerprint of what a new connection to the port gets. */
 function served(port: number): Promise<string> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['h2'] }, () => {
-      resolve((socket.getPeerCertificate() as PeerCertificate).fingerprint256)
-      socket.destroy()
-    })
+    const socket = connect(
+      { port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['h2', 'http/1.1'] },
+      () => {
+        resolve((socket.getPeerCertificate() as PeerCertificate).fingerprint256)
+        socket.destroy()
+      },
+    )
     socket.on('error', reject)
   })
+}
+
+/** What the service answers, by HTTP or by HTTPS with any certificate. */
+async function textOf(url: string): Promise<string> {
+  if (!url.startsWith('https:')) return await (await fetch(url)).text()
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(url, { rejectUnauthorized: false, agent: false }, resolve).on('error', reject)
+  })
+  return await text(response)
 }
 
 async function fingerprintOf({ cert }: TlsSettings): Promise<string> {
@@ -46,6 +61,7 @@ interface TlsCase {
 }
 
 const CASES: readonly (readonly [string, TlsCase])[] = [
+  ['http', { settings: (httpTls) => ({ httpTls }), portOf: ({ port }) => port }],
   ['resp', { settings: (tls) => ({ resp: { port: 0, tls } }), portOf: ({ respPort }) => respPort }],
   ['grpc', { settings: (tls) => ({ grpc: { port: 0, tls, deadlineMs: 15 } }), portOf: ({ grpcPort }) => grpcPort }],
 ]
@@ -61,7 +77,7 @@ describe.each(CASES)('the TLS files of the listener %s', (name, { settings, port
     await node.endWaits(RELOAD_EVERY_MS)
     await expect(node.endWaits(RELOAD_EVERY_MS)).resolves.toBeUndefined()
   }
-  const health = async ({ origin }: RunningService): Promise<string> => await (await fetch(`${origin}/readyz`)).text()
+  const health = (node: RunningService): Promise<string> => textOf(`${node.origin}/readyz`)
 
   it('are used again when they have changed, without a restart', async () => {
     const { tls, next } = await pairs()
@@ -112,8 +128,8 @@ describe.each(CASES)('the TLS files of the listener %s', (name, { settings, port
     const connection = new RawConnection(portOf(node))
     onTestFinished(() => connection.close())
     await expect
-      .poll(async () => (await (await fetch(`${node.origin}/metrics`)).text()).split('\n'))
-      .toContain(`sluice_listener_connections{listener="${name}"} 1`)
+      .poll(async () => await textOf(`${node.origin}/metrics`))
+      .toMatch(new RegExp(`sluice_listener_connections\\{listener="${name}"\\} ${name === 'http' ? 2 : 1}\\n`))
     await node.stop()
     expect(await connection.end()).toBe('')
   })

@@ -5,18 +5,18 @@ import { HOSTILE_KEYS } from '@sluice/testing'
 import fc from 'fast-check'
 import { afterAll, expect, it, onTestFinished } from 'vitest'
 import { RequestObserver } from '../listeners/http/request-observer.ts'
-import { LiveFeed } from '../operations/admin/live-feed.ts'
+import { StreamLimit } from '../operations/admin/event-feed.ts'
+import { figuresOf } from '../operations/admin/feed-readers.ts'
+import { liveFeed } from '../operations/admin/live-feed.ts'
 import { observabilityHandlers } from '../operations/admin/metrics.ts'
 import type { Answer } from '../operations/handler.ts'
 import { jsonAnswer } from '../operations/handler.ts'
-import type { ServiceMessages } from '../service-context.ts'
-import { SingleThread } from '../threads/message-bus.ts'
 import { errorFields } from './error-fields.ts'
 import { HOUR_MS, MINUTE_MS, RollupRecorder } from './history/rollup-recorder.ts'
-import { askReport, collectReports, shareReports } from './metrics-aggregator.ts'
+import { askReport } from './metrics-aggregator.ts'
 import {
   createScene,
-  IDLE_PROCESS,
+  createSceneNode,
   MemoryRollups,
   observedHandlers,
   parseMetricsPage,
@@ -114,19 +114,17 @@ async function wholeScene() {
     outgoingHeaders: () => late.tracing!.outgoingHeaders(),
   }
   const scene = createScene({ ruleSet: RULES, tracer })
-  const { clock, sleep, log, metrics, engine, instrument, monotonicMs } = scene
+  const { clock, sleep, log, metrics, engine, monotonicMs } = scene
   const tracing = new OtlpTracing({ endpoint, clock, monotonicMs, log: log.logger, mostPerSecond: 1_000_000 })
   late.tracing = tracing
   await tracing.start()
-  const threads = new SingleThread<ServiceMessages>()
-  shareReports(threads, 'only', () => instrument.report())
-  collectReports(threads, IDLE_PROCESS)
+  const { threads } = createSceneNode(scene)
   const report = () => askReport(threads)
   const rollups = new MemoryRollups()
   const recorder = new RollupRecorder({ store: rollups, report, clock, sleep, log: log.logger, source: 'only' })
   recorder.start()
   const shown = observabilityHandlers(
-    { clock, sleep, log: log.logger, secret: SECRET, threads },
+    { clock, sleep, log: log.logger, threads },
     { rollups, keys: { find: () => undefined } },
   )
   const observer = new RequestObserver({ metrics, log: log.logger, monotonicMs, secret: SECRET, tracing: tracer })
@@ -147,7 +145,7 @@ async function wholeScene() {
       return jsonAnswer(503, '{}')
     },
   })
-  return { ...scene, tracing, handlers, shown, recorder, rollups, report, bodies }
+  return { ...scene, threads, tracing, handlers, shown, recorder, rollups, bodies }
 }
 
 it('callers are never named in logs, metrics, spans and history (property)', async () => {
@@ -205,10 +203,12 @@ it('callers are never named in logs, metrics, spans and history (property)', asy
 
 it('API keys are not even in what the admin API shows', async () => {
   const scene = await wholeScene()
-  const { shown, engine, timers, clock, sleep, log, report, tracing, recorder } = scene
+  const { shown, engine, timers, clock, sleep, log, threads, tracing, recorder } = scene
   await timers.advance(0)
   for (let number = 0; number < 9; number++) engine.check({ resource: '/data/1', apiKey: MARK })
-  const feed = new LiveFeed({ report, clock, sleep, log: log.logger, secret: SECRET, mostStreams: 1 })
+  const figures = () => figuresOf(threads, undefined)
+  const nowMs = () => clock.nowMicros() / 1000
+  const feed = liveFeed({ figures, nowMs, sleep, log: log.logger, limit: new StreamLimit(1) })
   let text = ''
   const stop = feed.open({ lastEventId: undefined, mayRead: () => true })!.stream(
     (event) => {
@@ -220,6 +220,7 @@ it('API keys are not even in what the admin API shows', async () => {
   await timers.advance(1000)
   stop()
   text += ((await shown.top({ ...requestOf(), parameters: { limit: 10 }, body: undefined })) as Answer).body
+  text += JSON.stringify(await threads.callMain('cluster.decisions', { most: 100 }))
   expect(text).toContain('apiKey')
   expect(text).not.toContain(MARK)
   await recorder.close()

@@ -17,6 +17,7 @@ import { PolicyEngine } from '@sluice/core/policy'
 import type { Answer, LeaseEvent, Mode, StoreEvent, StoreObserver } from '@sluice/core/store'
 import type { CounterSeries, Logger, MetricRegistry, MetricsSnapshot } from '@sluice/runtime'
 import type { RedisSettings } from '../settings.ts'
+import type { DecisionSample } from './decision-sample.ts'
 import { EventLog } from './event-log.ts'
 import { CheckMetrics } from './metrics/check-metrics.ts'
 import { configChangesIn, watchConfig } from './metrics/config-metrics.ts'
@@ -24,12 +25,14 @@ import { EngineMetrics, watchEngine } from './metrics/engine-metrics.ts'
 import type { ThreadReadings } from './metrics/process-metrics.ts'
 import { watchThread } from './metrics/process-metrics.ts'
 import { StoreMetrics, watchStore } from './metrics/store-metrics.ts'
+import type { ThrottleCounts } from './throttle-tally.ts'
 import type { TopCallersSnapshot } from './top-callers.ts'
 import { TopCallers } from './top-callers.ts'
 
 /** Records what alerts are about. */
 export interface CheckSignals {
-  recordCheck(denied: boolean): void
+  /** `amount`: number of checks. Default: 1. */
+  recordCheck(denied: boolean, amount?: number): void
   /** `micros`: duration; 0 for a skipped call. */
   recordStoreCall(micros: number, failed: boolean): void
 }
@@ -52,6 +55,8 @@ export interface InstrumentParts {
   readonly tracer?: DecisionTracer | undefined
   /** Region of the node, for metrics. Default: none. */
   readonly region?: string | undefined
+  /** Keeps a sample of decisions. Default: none. */
+  readonly decisions?: Pick<DecisionSample, 'record'> | undefined
   /** For the log; undefined if counters are in memory. */
   readonly redis?: Pick<RedisSettings, 'urls' | 'failureMode'> | undefined
 }
@@ -100,8 +105,9 @@ export class Instrument implements CheckObserver {
   readonly #top: TopCallers
   readonly #signals: CheckSignals | undefined
   readonly #tracer: DecisionTracer | undefined
+  readonly #decisions: InstrumentParts['decisions']
 
-  constructor({ metrics, log, clock, secret, signals, tracer, region, redis }: InstrumentParts) {
+  constructor({ metrics, log, clock, secret, signals, tracer, region, decisions, redis }: InstrumentParts) {
     const nowMs = (): number => clock.nowMicros() / MICROS_PER_MS
     this.#registry = metrics
     this.#checks = new CheckMetrics(metrics, region)
@@ -112,6 +118,7 @@ export class Instrument implements CheckObserver {
     this.#top = new TopCallers(nowMs)
     this.#signals = signals
     this.#tracer = tracer
+    this.#decisions = decisions
   }
 
   /** Reads these whenever metrics are read. The returned function ends it. */
@@ -141,6 +148,7 @@ export class Instrument implements CheckObserver {
     if (!decision.allowed) this.#top.denied(request, decision.dimension)
     this.#signals?.recordCheck(!decision.allowed)
     this.#tracer?.decided(decision, durationMs)
+    this.#decisions?.record(request, decision, durationMs)
   }
 
   checkedDescriptors(domain: string, decision: DescriptorDecision, durationMs: number): void {
@@ -150,6 +158,14 @@ export class Instrument implements CheckObserver {
       this.#events.unmatchedDescriptors()
     }
     this.#signals?.recordCheck(decision.code === 'over')
+  }
+
+  throttled(counts: ThrottleCounts): void {
+    const { allowed, limit, never, unavailable } = counts
+    const denied = limit + never + unavailable
+    this.#checks.recordThrottled(counts)
+    if (allowed > 0) this.#signals?.recordCheck(false, allowed)
+    if (denied > 0) this.#signals?.recordCheck(true, denied)
   }
 
   failed(): void {

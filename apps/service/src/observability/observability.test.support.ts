@@ -1,4 +1,5 @@
 import type { ConfigStats } from '@sluice/config-store'
+import type { Alert } from '@sluice/contract'
 import { memoryStore } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import type { PolicyEngineOptions } from '@sluice/core/policy'
@@ -8,10 +9,16 @@ import { FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
 import type { RequestObserver } from '../listeners/http/request-observer.ts'
 import { observed } from '../listeners/http/request-observer.ts'
 import type { AnyHandler, AnyRequest } from '../operations/handler.ts'
+import type { ServiceMessages } from '../service-context.ts'
+import { SingleThread } from '../threads/message-bus.ts'
+import { ProcessCluster } from './cluster/process-cluster.ts'
+import type { ReportExchange } from './cluster/report-exchange.ts'
+import { DecisionSample } from './decision-sample.ts'
 import type { RollupRow, RollupStore } from './history/rollup-recorder.ts'
 import type { CheckSignals } from './instrument.ts'
 import { Instrument, ObservedEngine } from './instrument.ts'
 import type { ProcessReadings } from './metrics/process-metrics.ts'
+import { collectReports, shareReports } from './metrics-aggregator.ts'
 import type { Tracing } from './tracing/tracing.ts'
 
 // What the tests of observability share: an observed engine on a fake clock, and readers of what it shows.
@@ -45,6 +52,7 @@ export interface Scene {
   readonly log: CapturedLog
   readonly instrument: Instrument
   readonly engine: ObservedEngine<'sync'>
+  readonly decisions: DecisionSample
   /** How far the stopwatch has come, in milliseconds: each look at it moves it on by one. */
   readonly monotonicMs: () => number
   /** What the followed configuration says of itself. */
@@ -68,14 +76,16 @@ const NEVER_LOADED: ConfigStats = {
 
 /** An observed engine on a memory store. */
 export function createScene({ signals, tracer, region, ...options }: SceneOptions = {}): Scene {
-  const clock = new FakeClock()
+  const clock = options.clock instanceof FakeClock ? options.clock : new FakeClock()
   const timers = new FakeTimers(clock)
   const random = seededRandom(1)
   const metrics = new MetricRegistry()
   const log = captureLog(clock)
   let stopwatch = 0
   const monotonicMs = (): number => ++stopwatch
-  const instrument = new Instrument({ metrics, log: log.logger, clock, secret: SECRET, signals, tracer, region })
+  const decisions = new DecisionSample({ clock, secret: SECRET, name: 'sample' })
+  const about = { signals, tracer, region, decisions }
+  const instrument = new Instrument({ metrics, log: log.logger, clock, secret: SECRET, ...about })
   const store = options.store ?? memoryStore({ clock, random })
   const engine = new ObservedEngine<'sync'>(
     { clock, random, ...options, store, observer: instrument.observePolicy },
@@ -89,6 +99,7 @@ export function createScene({ signals, tracer, region, ...options }: SceneOption
     log,
     instrument,
     engine,
+    decisions,
     monotonicMs,
     config: NEVER_LOADED,
   }
@@ -99,6 +110,42 @@ export function createScene({ signals, tracer, region, ...options }: SceneOption
     thread: { loopDelayMs: () => undefined, heapBytes: () => 1024, logCounts: () => log.output.counts() },
   })
   return scene
+}
+
+/** What a {@link SceneNode} may be made with. */
+export interface SceneNodeOptions {
+  readonly id?: string
+  readonly name?: string
+  /** Default: it shares with none. */
+  readonly exchange?: ReportExchange
+  readonly process?: ProcessReadings
+  readonly alerts?: readonly Alert[]
+}
+
+/** The one thread of a process whose figures are shared. */
+export interface SceneNode {
+  readonly threads: SingleThread<ServiceMessages>
+  readonly cluster: ProcessCluster
+}
+
+/** A node around a scene. Its loop runs once `cluster.start` was called. */
+export function createSceneNode(scene: Scene, options: SceneNodeOptions = {}): SceneNode {
+  const { clock, sleep, log, instrument, decisions } = scene
+  const threads = new SingleThread<ServiceMessages>()
+  shareReports(threads, 'only', () => instrument.report())
+  collectReports(threads, options.process ?? IDLE_PROCESS)
+  threads.handle('config.stats', () => scene.config)
+  decisions.share(threads)
+  threads.handleInMain('alerts.list', () => options.alerts ?? [])
+  const cluster = new ProcessCluster({
+    settings: { redis: undefined, region: undefined, threads: 1 },
+    node: options.id ?? 'node-1',
+    nodeName: options.name ?? 'one',
+    version: '1.0.0',
+    exchange: options.exchange,
+    ...{ threads, sleep, secret: SECRET, log: log.logger, nowMs: () => clock.nowMicros() / MICROS_PER_MS },
+  })
+  return { threads, cluster }
 }
 
 /** Sleeps on fake timers. */

@@ -3,7 +3,7 @@ import { keyDigest } from '@sluice/runtime'
 import { FakeClock } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
 import { createScene, SECRET } from './observability.test.support.ts'
-import { mergeTopCallers, shownCallers, TopCallers } from './top-callers.ts'
+import { mergeTopCallers, publishedCallers, shownCallers, TopCallers } from './top-callers.ts'
 
 function recent() {
   const clock = new FakeClock()
@@ -76,9 +76,27 @@ describe('TopCallers', () => {
     const { top } = recent()
     top.denied({ resource: '/', apiKey: 'key-abc' }, 'apiKey')
     const digest = keyDigest('key-abc', Buffer.from(SECRET).toString('hex'))
-    expect(shownCallers(top.snapshot(), VIEW)).toEqual([
+    expect(shownCallers(publishedCallers(top.snapshot(), VIEW), VIEW)).toEqual([
       { dimension: 'apiKey', entries: [{ entity: digest, denials: 1, error: 0 }] },
     ])
+  })
+
+  it('publishes the most denied callers, and how much any other was denied at most', () => {
+    const { top } = recent()
+    for (let number = 1; number <= 20; number++) {
+      for (let time = 0; time < number; time++) top.denied({ resource: '/', user: `u${number}` }, 'user')
+    }
+    const published = publishedCallers(top.snapshot(), VIEW)
+    const { callers } = published.dimensions[0]!
+    expect(callers.entries.map(({ key }) => key)).toEqual(Array.from({ length: 10 }, (_, place) => `u${20 - place}`))
+    expect(callers.missed).toBe(10)
+    // The sum of two nodes is right, and a caller that one of them cut is off by no more than it says.
+    const other = recent().top
+    for (let time = 0; time < 7; time++) other.denied({ resource: '/', user: 'u3' }, 'user')
+    const merged = mergeTopCallers([published, publishedCallers(other.snapshot(), VIEW)])
+    const shown = shownCallers(merged, { limit: 20 })[0]!.entries
+    expect(shown.find(({ entity }) => entity === 'u20')).toEqual({ entity: 'u20', denials: 20, error: 0 })
+    expect(shown.find(({ entity }) => entity === 'u3')).toEqual({ entity: 'u3', denials: 17, error: 10 })
   })
 
   it('finds the few that are denied most among a flood of others, in bounded memory', () => {

@@ -84,23 +84,37 @@ export interface TopCallersView {
   readonly dimension?: string | undefined
   /** Maximum number of callers per dimension. */
   readonly limit: number
-  /** Key of the digests of API keys. */
-  readonly secret: Uint8Array
 }
 
 /**
- * The callers that were denied most, per dimension. API keys are shown as digests, because viewers must not learn them.
+ * The `limit` most denied callers of each dimension, with digests in place of API keys, which neither viewers nor other
+ * nodes must learn. The bound for callers that are not listed rises to the highest count that was cut.
  */
+export function publishedCallers(
+  { startedAt, dimensions }: TopCallersSnapshot,
+  { limit, secret }: { readonly limit: number; readonly secret: Uint8Array },
+): TopCallersSnapshot {
+  const cut = dimensions.map(({ dimension, callers: { total, missed, entries } }) => {
+    const dropped = entries.slice(limit).map((entry) => entry.count + entry.missed)
+    const kept = entries
+      .slice(0, limit)
+      .map((entry) => (dimension === 'apiKey' ? { ...entry, key: digestOf(entry.key, secret) } : entry))
+    return { dimension, callers: { total, missed: Math.max(missed, ...dropped), entries: kept } }
+  })
+  return { startedAt, dimensions: cut }
+}
+
+/** The callers that were denied most, per dimension, for an answer. `top`: without API keys. */
 export function shownCallers(
   { dimensions }: TopCallersSnapshot,
-  { dimension: wanted, limit, secret }: TopCallersView,
+  { dimension: wanted, limit }: TopCallersView,
 ): readonly TopDimension[] {
   return dimensions
     .filter(({ dimension }) => wanted === undefined || dimension === wanted)
     .map(({ dimension, callers }) => ({
       dimension,
       entries: callers.entries.slice(0, limit).map(({ key, count, missed }) => ({
-        entity: dimension === 'apiKey' ? digestOf(key, secret) : key,
+        entity: key,
         denials: count + missed,
         error: missed,
       })),
@@ -113,7 +127,8 @@ export function digestOf(text: string, secret: Uint8Array): string {
   return keyDigest(text, Buffer.from(secret).toString('hex'))
 }
 
-function callerIn(request: PolicyRequest, dimension: string): string | undefined {
+/** The caller of a request in one dimension, as answers show it; undefined when it has none. */
+export function callerIn(request: PolicyRequest, dimension: string): string | undefined {
   const name = nameIn(request, dimension)
   return name === undefined ? undefined : String(name).slice(0, LONGEST_NAME)
 }

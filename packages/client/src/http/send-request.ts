@@ -162,12 +162,16 @@ function unexpected(response: Response, content: string, nowMs: number): ClientE
   return new ClientError('SLUICE_CLIENT_UNEXPECTED_ANSWER', { status, detail, retryAfterMs })
 }
 
+const TRUST = 'Use a name that its certificate has. In Node, NODE_EXTRA_CA_CERTS=<PEM file> adds an issuer to trust.'
+
 /** What is thrown for a request that failed. */
 function failureOf(error: unknown, { base }: ServiceConnection, signal: AbortSignal): unknown {
   // The caller that aborted it knows why.
   if (signal.aborted) return signal.reason
   if (error instanceof ClientError) return error
-  const detail = `${base} does not answer: ${reasonOf(error)}. Check that the service runs and that the URL is right.`
+  const reason = reasonOf(error)
+  const advice = /certificate/i.test(reason) ? TRUST : 'Check that the service runs and that the URL is right.'
+  const detail = `${base} does not answer: ${reason}. ${advice}`
   return new ClientError('SLUICE_CLIENT_UNREACHABLE', { detail, cause: error })
 }
 

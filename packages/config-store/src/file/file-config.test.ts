@@ -108,18 +108,24 @@ describe('the parts of a file for a gateway', () => {
     const { path, follow, limit, replace } = await scene()
     const told: unknown[] = []
     await writeFile(path, withRoute('one', 5))
-    const config = follow({ ...BY_HINT, checkGateway: rejectBad, onGateway: (parts) => void told.push(parts) })
+    const rules: unknown[] = []
+    const onGateway: FileConfigOptions['onGateway'] = (parts, ruleSet) => {
+      told.push(parts)
+      rules.push((ruleSet.rules[0] as { readonly limit: number }).limit)
+    }
+    const config = follow({ ...BY_HINT, checkGateway: rejectBad, onGateway })
     await config.ready()
     await replace(withLimit(6))
     await config.refresh()
     await replace(withRoute('two', 7))
     await config.refresh()
-    expect([told, limit()]).toEqual([
+    expect([told, rules, limit()]).toEqual([
       [
         { routes: [{ name: 'one' }], gateway: { accessLog: 'json' } },
         undefined,
         { routes: [{ name: 'two' }], gateway: { accessLog: 'json' } },
       ],
+      [5, 6, 7],
       7,
     ])
   })

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { basename, dirname, resolve } from 'node:path'
 import { type Clock, type Random, systemClock, systemRandom, type Timers } from '@sluice/core'
 import { checkOptionNames, MICROS_PER_MS } from '@sluice/core/internal'
-import type { FileContent, GatewayParts } from '@sluice/core/policy'
+import type { FileContent, GatewayParts, RuleSet } from '@sluice/core/policy'
 import type { EntryChange } from '../config-store.ts'
 import { ActiveVersions } from '../follow/active-versions.ts'
 import { ChangeNotifications } from '../follow/change-notifications.ts'
@@ -42,10 +42,10 @@ export interface FileConfigOptions {
    */
   readonly checkGateway?: CheckGateway
   /**
-   * Called with the parts for a gateway whenever a file has taken effect. Undefined if there are none. Exceptions are
-   * ignored.
+   * Called with the parts for a gateway, and the rules beside them, whenever a file has taken effect. Undefined if
+   * there are no such parts. Exceptions are ignored.
    */
-  readonly onGateway?: (parts: GatewayParts | undefined) => void
+  readonly onGateway?: (parts: GatewayParts | undefined, ruleSet: RuleSet) => void
   readonly clock?: Clock
   readonly timers?: Timers
   readonly random?: Random
@@ -87,6 +87,9 @@ export function fileConfig(path: string, options: FileConfigOptions): FileConfig
   return new FileFollower(resolve(path), options)
 }
 
+/** The parts of a content that are told to callbacks. The others can be many. */
+type Told = Omit<FileContent, 'overrides' | 'members'>
+
 class FileFollower implements FileConfig {
   readonly #name: string
   readonly #options: FileConfigOptions
@@ -104,9 +107,8 @@ class FileFollower implements FileConfig {
   /** Hash of the active content, and of the content read last. */
   #contentHash: string | undefined
   #readHash: string | undefined
-  /** Those parts of the active content that others than the target use. */
-  #service: FileContent['service']
-  #gateway: GatewayParts | undefined
+  /** What callbacks are told of the active content; undefined before the first. */
+  #active: Told | undefined
   /** The problem of the content read last. */
   #problem: unknown
   /** Whether to read the content even if the file metadata is unchanged. */
@@ -224,8 +226,8 @@ class FileFollower implements FileConfig {
     // The active content was restored.
     if (hash === this.#contentHash) {
       this.#versions.confirm()
-      this.#tellService(this.#service)
-      this.#tellGateway(this.#gateway)
+      this.#tellService(this.#active?.service)
+      this.#tellGateway(this.#active!)
     } else this.#use(content, hash)
   }
 
@@ -248,11 +250,11 @@ class FileFollower implements FileConfig {
     if (this.#problem !== undefined) return
     this.#number = number
     this.#contentHash = hash
-    this.#service = parsed.service
-    this.#gateway = parsed.gateway
+    const { overrides: _overrides, members: _members, ...told } = parsed
+    this.#active = told
     const changes = this.#entries.replace(parsed)
     if (changes.length > 0) this.#options.target.apply(changes)
-    this.#tellGateway(parsed.gateway)
+    this.#tellGateway(parsed)
     tell(this.#options.observe, {
       type: 'refreshed',
       source: 'file',
@@ -271,9 +273,9 @@ class FileFollower implements FileConfig {
     }
   }
 
-  #tellGateway(parts: GatewayParts | undefined): void {
+  #tellGateway({ gateway, ruleSet }: Told): void {
     try {
-      this.#options.onGateway?.(parts)
+      this.#options.onGateway?.(gateway, ruleSet)
     } catch {
       // A failing callback must not affect limits.
     }

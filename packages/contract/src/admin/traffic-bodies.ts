@@ -90,6 +90,7 @@ export const LIVE_SAMPLE = answerSchema('LiveSample', {
   examples: [
     {
       ...TRAFFIC_POINT.example,
+      nodes: 2,
       version: 12,
       configAgeMs: 400,
       inFlight: 3,
@@ -100,6 +101,7 @@ export const LIVE_SAMPLE = answerSchema('LiveSample', {
   ],
   required: {
     ...POINT_PARTS,
+    nodes: count('Nodes that the figures cover.'),
     version: count('Number of the version that is enforced; 0 when none is.'),
     configAgeMs: count('Milliseconds since the configuration was last known to be current.'),
     inFlight: count('Requests that are being answered.'),
@@ -116,9 +118,10 @@ export interface LiveSample extends Infer<typeof LIVE_SAMPLE> {}
 
 export const TOP_ANSWER = answerSchema('TopAnswer', {
   description: 'The callers that were denied most.',
-  examples: [{ spanMs: 600_000, dimensions: [TOP_DIMENSION.example] }],
+  examples: [{ spanMs: 600_000, nodes: 2, dimensions: [TOP_DIMENSION.example] }],
   required: {
     spanMs: count('Over so much of the past, in milliseconds.'),
+    nodes: count('Nodes that the figures cover.'),
     dimensions: listOf<TopDimension>('One for each kind of caller.', TOP_DIMENSION.ref),
   },
 })

@@ -9,7 +9,7 @@ import { CHECK_REQUEST } from '../checks/check-request.ts'
 import { ref } from '../schema/json-schema.ts'
 import { DIMENSION, instant, text, whole } from '../schema/value-schemas.ts'
 import type { ProblemCode } from '../service/problem.ts'
-import { operations, PAGE_PARAMETERS, query } from './operation.ts'
+import { NODE_PARAMETER, operations, PAGE_PARAMETERS, query } from './operation.ts'
 
 const READS: readonly ProblemCode[] = ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_CONFIG_UNAVAILABLE']
 
@@ -49,8 +49,9 @@ export const INSIGHT_OPERATIONS = operations('insight', {
     role: 'viewer',
     summary: 'Streams live traffic',
     description:
-      'A stream of server-sent events, one each second, over all threads of this node: the event is called ' +
-      '"sample", its data is JSON.',
+      'A stream of server-sent events, one each second, over all nodes or one: the event is called "sample", its ' +
+      'data is JSON.',
+    parameters: NODE_PARAMETER,
     answers: {
       200: {
         description: 'The stream.',
@@ -59,7 +60,7 @@ export const INSIGHT_OPERATIONS = operations('insight', {
         headers: ['Cache-Control'],
       },
     },
-    problems: ['SLUICE_HTTP_OVERLOADED'],
+    problems: ['SLUICE_HTTP_NOT_FOUND', 'SLUICE_HTTP_OVERLOADED'],
     streams: true,
   },
   history: {
@@ -75,9 +76,10 @@ export const INSIGHT_OPERATIONS = operations('insight', {
         'Length of each interval. Default: chosen to fit the range.',
         whole('Milliseconds; the next longer span that is kept is taken.', 1000, 86_400_000),
       ),
+      ...NODE_PARAMETER,
     },
     answers: { 200: { description: 'What happened.', schema: ref<HistoryAnswer>(HISTORY_ANSWER) } },
-    problems: READS,
+    problems: ['SLUICE_HTTP_NOT_FOUND', ...READS],
   },
   top: {
     method: 'GET',
@@ -85,16 +87,18 @@ export const INSIGHT_OPERATIONS = operations('insight', {
     role: 'viewer',
     summary: 'Lists the most denied callers',
     description:
-      'The users, addresses and other callers that were denied most in the last minutes, with how exact that is.',
+      'The users, addresses and other callers that were denied most in the last minutes, by all nodes or one, with ' +
+      'how exact that is.',
     parameters: {
       dimension: query('Only callers of this dimension.', DIMENSION),
       limit: query('Maximum number of callers per dimension. Default: 10.', {
         ...whole('How many.', 1, 100),
         default: 10,
       }),
+      ...NODE_PARAMETER,
     },
     answers: { 200: { description: 'The callers.', schema: ref<TopAnswer>(TOP_ANSWER) } },
-    problems: ['SLUICE_HTTP_OVERLOADED'],
+    problems: ['SLUICE_HTTP_NOT_FOUND', 'SLUICE_HTTP_OVERLOADED'],
   },
   gateway: {
     method: 'GET',

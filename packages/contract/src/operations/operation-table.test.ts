@@ -78,6 +78,13 @@ viewer GET    /admin/live
 viewer GET    /admin/history
 viewer GET    /admin/top
 viewer GET    /admin/gateway
+viewer GET    /admin/overview
+viewer GET    /admin/overview/live
+viewer GET    /admin/versions/{number}/shadow
+viewer GET    /admin/decisions
+viewer GET    /admin/decisions/live
+viewer GET    /admin/decisions/{id}/explain
+viewer GET    /admin/nodes
 viewer GET    /admin/alerts
 admin  POST   /admin/alerts/{id}/acknowledge
 admin  POST   /admin/alerts/{id}/silence

@@ -5,6 +5,7 @@ import { CALLER_OPERATIONS } from './caller-operations.ts'
 import { CHECK_OPERATIONS } from './check-operations.ts'
 import { INSIGHT_OPERATIONS } from './insight-operations.ts'
 import type { CallsOf, OperationRole, OperationsOf, ReceivedParameters } from './operation.ts'
+import { OVERVIEW_OPERATIONS } from './overview-operations.ts'
 import { PROXY_OPERATIONS } from './proxy-operations.ts'
 import { RULE_OPERATIONS } from './rule-operations.ts'
 import { SERVICE_OPERATIONS } from './service-operations.ts'
@@ -22,6 +23,7 @@ export interface Calls
     CallsOf<typeof API_KEY_OPERATIONS>,
     CallsOf<typeof SESSION_OPERATIONS>,
     CallsOf<typeof INSIGHT_OPERATIONS>,
+    CallsOf<typeof OVERVIEW_OPERATIONS>,
     CallsOf<typeof ALERT_OPERATIONS> {}
 
 /** The id of an operation. */
@@ -58,6 +60,7 @@ export const OPERATIONS: OperationsOf<Calls> = {
   ...API_KEY_OPERATIONS,
   ...SESSION_OPERATIONS,
   ...INSIGHT_OPERATIONS,
+  ...OVERVIEW_OPERATIONS,
   ...ALERT_OPERATIONS,
 }
 

@@ -7,7 +7,7 @@ import { DIMENSION, ENTITY, instant, RESOURCE, text, whole } from '../schema/val
 import type { ProblemCode } from '../service/problem.ts'
 import { NODE_PARAMETER, operations, PAGE_PARAMETERS, pathPart, query } from './operation.ts'
 
-const OVERLOADED: readonly ProblemCode[] = ['SLUICE_HTTP_OVERLOADED']
+const OVERLOADED: readonly ProblemCode[] = ['SLUICE_HTTP_NOT_FOUND', 'SLUICE_HTTP_OVERLOADED']
 
 const READS: readonly ProblemCode[] = [...OVERLOADED, 'SLUICE_HTTP_CONFIG_UNAVAILABLE']
 
@@ -100,8 +100,9 @@ export const OVERVIEW_OPERATIONS = operations('insight', {
     role: 'viewer',
     summary: 'Lists recent decisions',
     description:
-      'A sample of recent decisions, newest first. Each thread keeps the newest 512 denied and 128 sampled allowed ' +
-      'ones, for 15 minutes at most. API keys are shown as digests.',
+      'A sample of recent decisions, newest first. Of every 10 seconds of the last 15 minutes each thread keeps a ' +
+      'random choice of 36 denied and 12 allowed ones. Other nodes share their newest 256, up to 10 seconds later. ' +
+      'API keys are shown as digests.',
     parameters: {
       ...PAGE_PARAMETERS,
       ...DECISION_FILTER,
@@ -151,6 +152,6 @@ export const OVERVIEW_OPERATIONS = operations('insight', {
     summary: 'Lists nodes',
     description: 'Every node of the deployment: version, uptime, threads, configuration lag, store, last seen.',
     answers: { 200: { description: 'The nodes.', schema: ref<NodesAnswer>(NODES_ANSWER) } },
-    problems: OVERLOADED,
+    problems: ['SLUICE_HTTP_OVERLOADED'],
   },
 })

@@ -3,6 +3,11 @@ export const ACCESS_LOGS = ['off', 'json', 'combined'] as const
 export const AUTH_MODES = ['required', 'optional', 'none'] as const
 export const BALANCINGS = ['round-robin', 'least-connections', 'hash'] as const
 export const CONCURRENCY_MODES = ['off', 'adaptive', 'fixed'] as const
+/** Signatures that a public key verifies. With `HS256`, whoever knows the public key could sign. */
+export const TOKEN_ALGORITHMS: readonly string[] = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+]
 
 /** What holds where the configuration says nothing. Durations in milliseconds. */
 export const DEFAULTS = {
@@ -47,8 +52,13 @@ export interface GatewayConfig {
 
 /** Settings of the gateway as a whole. */
 export interface GatewayOptionsConfig {
-  /** Networks whose `X-Forwarded-For` and `Forwarded` are believed. Default: none. */
+  /** Networks of proxies whose forwarding header is believed. Default: none. */
   readonly trustedProxies?: readonly string[]
+  /**
+   * The header that these proxies write: `X-Forwarded-For`, `Forwarded`, or one with a single address. Others are
+   * ignored, because proxies pass them through. Default: `X-Forwarded-For`.
+   */
+  readonly forwardedHeader?: string
   /** Networks that must start each connection with a PROXY protocol header. Default: none. */
   readonly proxyProtocolFrom?: readonly string[]
   readonly tls?: TlsConfig
@@ -62,7 +72,11 @@ export interface GatewayOptionsConfig {
    */
   readonly healthPaths?: readonly string[]
   readonly consumers?: readonly ConsumerConfig[]
+  /** Headers that keys of consumers are read from. Default: `Authorization` and `X-API-Key`. */
+  readonly keyHeaders?: readonly string[]
   readonly jwt?: JwtConfig
+  /** Headers that tell upstreams who calls. Clients cannot set them. */
+  readonly identityHeaders?: IdentityHeadersConfig
   /** Services that must be available before the gateway is ready, by name. */
   readonly services?: Readonly<Record<string, StartupServiceConfig>>
 }
@@ -97,6 +111,18 @@ export interface ConsumerConfig {
   readonly keys: readonly string[]
   readonly tier?: string
   readonly tenant?: string
+}
+
+/** Names of the headers that tell upstreams who calls. */
+export interface IdentityHeadersConfig {
+  /** Default: `X-User-Id`. */
+  readonly user?: string
+  /** Default: `X-Tenant-Id`. */
+  readonly tenant?: string
+  /** Default: `X-Tier`. */
+  readonly tier?: string
+  /** Fingerprint of the key. Default: `X-Api-Key-Id`. */
+  readonly apiKey?: string
 }
 
 export interface JwtConfig {

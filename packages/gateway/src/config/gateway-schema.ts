@@ -3,11 +3,12 @@ import type {
   ConsumerConfig,
   GatewayConfig,
   GatewayOptionsConfig,
+  IdentityHeadersConfig,
   JwtConfig,
   StartupServiceConfig,
   TlsConfig,
 } from './gateway-config.ts'
-import { ACCESS_LOGS, DEFAULTS } from './gateway-config.ts'
+import { ACCESS_LOGS, DEFAULTS, TOKEN_ALGORITHMS } from './gateway-config.ts'
 import { choiceSchema, fileSchema, objectSchema, textsSchema } from './object-schema.ts'
 import { ROUTE_SCHEMAS } from './route-schema.ts'
 import { UPSTREAM_SCHEMAS } from './upstream-schema.ts'
@@ -23,6 +24,19 @@ const text = (description: string, example: string): JsonSchema => ({
   examples: [example],
   type: 'string',
   minLength: 1,
+})
+
+const HEADER_NAME: JsonSchema = {
+  title: 'the name of a header such as "X-API-Key"',
+  type: 'string',
+  pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$",
+}
+
+const headerName = (description: string, usual: string): JsonSchema => ({
+  ...HEADER_NAME,
+  description: `${description} Default: ${usual}.`,
+  examples: [usual],
+  default: usual,
 })
 
 const tls = objectSchema<TlsConfig>({
@@ -90,7 +104,7 @@ const jwt = objectSchema<JwtConfig>({
       ],
     },
     algorithms: textsSchema(
-      { title: 'a signature algorithm such as "RS256", not "none"', type: 'string', pattern: '^(?:RS|PS|ES|HS|Ed|ML)' },
+      { title: 'a signature with a public key', enum: TOKEN_ALGORITHMS },
       { description: 'Accepted algorithms. Default: those that the key set names.', examples: [['RS256', 'ES256']] },
     ),
     claims: objectSchema<NonNullable<JwtConfig['claims']>>({
@@ -132,7 +146,11 @@ const options = objectSchema<GatewayOptionsConfig>({
   description: 'Settings of the gateway as a whole.',
   examples: [{ trustedProxies: ['10.0.0.0/8'], accessLog: 'json' }],
   properties: {
-    trustedProxies: networks('Networks whose X-Forwarded-For and Forwarded are believed.'),
+    trustedProxies: networks('Networks of proxies whose forwarding header is believed.'),
+    forwardedHeader: headerName(
+      'The header that these proxies write: X-Forwarded-For, Forwarded, or one with a single address.',
+      'X-Forwarded-For',
+    ),
     proxyProtocolFrom: networks('Networks that must start each connection with a PROXY protocol header.'),
     tls,
     accessLog: choiceSchema(ACCESS_LOGS, 'One line for each request.', DEFAULTS.accessLog),
@@ -144,8 +162,8 @@ const options = objectSchema<GatewayOptionsConfig>({
     },
     healthPaths: {
       description:
-        'Paths that the gateway answers itself, without limits: whether it runs, or, for names that end in ready or ' +
-        `readyz, whether it is ready. Default: ${DEFAULTS.healthPaths.join(' and ')}.`,
+        'Paths that the gateway answers itself, without limits: 200 while it can serve, else 503. A path that ends ' +
+        `in /livez says 200 while the gateway runs. Default: ${DEFAULTS.healthPaths.join(' and ')}.`,
       examples: [DEFAULTS.healthPaths],
       type: 'array',
       uniqueItems: true,
@@ -158,7 +176,22 @@ const options = objectSchema<GatewayOptionsConfig>({
       type: 'array',
       items: { $ref: '#/$defs/consumer' },
     },
+    keyHeaders: textsSchema(HEADER_NAME, {
+      description: 'Headers that keys of consumers are read from. Default: Authorization and X-API-Key.',
+      examples: [['X-API-Key']],
+    }),
     jwt,
+    identityHeaders: objectSchema<IdentityHeadersConfig>({
+      description: 'Headers that tell upstreams who calls. Clients cannot set them.',
+      examples: [{ user: 'X-Account' }],
+      properties: {
+        user: headerName('The user.', 'X-User-Id'),
+        tenant: headerName('The tenant.', 'X-Tenant-Id'),
+        tier: headerName('The tier.', 'X-Tier'),
+        apiKey: headerName('Fingerprint of the key.', 'X-Api-Key-Id'),
+      },
+      required: {},
+    }),
     services: {
       description: 'Services that must be available before the gateway is ready, by name. Default: none.',
       examples: [{ shop: { url: 'http://127.0.0.1:3000/health' } }],

@@ -71,8 +71,8 @@ describe('a warning', () => {
     expect(found.map(({ message }) => message)).toEqual([
       'The route "pay" is not limited: no rule is for the resource "checkout", under which its requests count. Add a ' +
         'rule, or write "limits: off".',
-      'The rule "/x@user" is for "/x", and no limited route leads there. Correct its resource, unless it is for checks ' +
-        'that do not come through the gateway.',
+      'The rule "/x@user" is for "/x", and no limited route leads there. Correct its resource, unless it is for ' +
+        'checks that do not come through the gateway.',
       'The upstream "mail" gets no requests: no route names it. Add a route, or remove it.',
     ])
   })

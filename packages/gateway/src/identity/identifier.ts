@@ -1,27 +1,20 @@
 import type { Clock, Random, Timers } from '@sluice/core'
 import { type CompiledTrust, clientAddress, compileTrust } from '@sluice/middleware/internal'
-import type { ConsumerConfig, JwtConfig } from '../config/gateway-config.ts'
+import type { GatewayOptionsConfig, JwtConfig } from '../config/gateway-config.ts'
 import type { Caller, CallerAnswer, CallerRequest, Identifier, Unauthenticated } from './caller.ts'
 import { ConsumerKeys, type Principal } from './consumer-keys.ts'
 import { type PresentedCredentials, readCredentials, withoutKeys } from './credentials.ts'
 import { type CountFailure, failedAuthentications } from './failed-authentications.ts'
-import { type IdentityHeaderNames, IdentityHeaders } from './identity-headers.ts'
+import { IdentityHeaders } from './identity-headers.ts'
 import { KeySet, type KeySetStats } from './key-set.ts'
 import { readKeySource } from './key-source.ts'
 import { isTokenProblem, type TokenAnswer, type TokenProblem, TokenVerifier } from './token-verifier.ts'
 
 /** What the configuration says about callers. */
-export interface IdentityConfig {
-  /** Networks of proxies whose forwarding header is believed. Default: none. */
-  readonly trustedProxies?: readonly string[]
-  /** The header that these proxies write: `x-forwarded-for`, `forwarded`, or one with a single address. */
-  readonly forwardedHeader?: string
-  readonly consumers?: readonly ConsumerConfig[]
-  /** Headers that keys are read from. Default: `Authorization` and `X-API-Key`. */
-  readonly keyHeaders?: readonly string[]
-  readonly jwt?: JwtConfig
-  readonly identityHeaders?: IdentityHeaderNames
-}
+export type IdentityConfig = Pick<
+  GatewayOptionsConfig,
+  'trustedProxies' | 'forwardedHeader' | 'consumers' | 'keyHeaders' | 'jwt' | 'identityHeaders'
+>
 
 /** Why an authentication failed. */
 export type AuthenticationFailure = 'missing' | 'unreadable' | 'unknown-key' | 'invalid-token' | 'expired-token'

@@ -1,18 +1,7 @@
+import type { IdentityHeadersConfig } from '../config/gateway-config.ts'
 import type { Principal } from './consumer-keys.ts'
 
-/** Names of the headers in which the upstream gets the identity of the caller. */
-export interface IdentityHeaderNames {
-  /** Default: `X-User-Id`. */
-  readonly user?: string
-  /** Default: `X-Tenant-Id`. */
-  readonly tenant?: string
-  /** Default: `X-Tier`. */
-  readonly tier?: string
-  /** Fingerprint of the key. Default: `X-Api-Key-Id`. */
-  readonly apiKey?: string
-}
-
-type Field = keyof IdentityHeaderNames
+type Field = keyof IdentityHeadersConfig
 
 const USUAL_NAMES: Readonly<Record<Field, string>> = {
   user: 'X-User-Id',
@@ -51,7 +40,7 @@ export class IdentityHeaders {
   readonly #names: Readonly<Record<Field, string>>
   readonly #made = new WeakMap<Principal, readonly string[]>()
 
-  constructor(names: IdentityHeaderNames = {}) {
+  constructor(names: IdentityHeadersConfig = {}) {
     this.#names = { ...USUAL_NAMES, ...names }
     const all = [...Object.values(USUAL_NAMES), ...Object.values(this.#names), ...FOREIGN_NAMES]
     this.removed = new Set(all.flatMap((name) => spellingsOf(name.toLowerCase())))

@@ -5,6 +5,7 @@ import { MICROS_PER_MS } from '@sluice/core/internal'
 import type { CompactJWSHeaderParameters, JWTPayload, JWTVerifyOptions } from 'jose'
 import { decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import type { JwtConfig } from '../config/gateway-config.ts'
+import { TOKEN_ALGORITHMS } from '../config/gateway-config.ts'
 import type { Principal } from './consumer-keys.ts'
 import { type KeySet, KeySetUnavailable } from './key-set.ts'
 
@@ -20,9 +21,6 @@ export type TokenAnswer = Principal | TokenProblem
 export function isTokenProblem(answer: TokenAnswer): answer is TokenProblem {
   return 'reason' in answer
 }
-
-/** Signatures that a public key verifies. With `HS256`, whoever knows the public key could sign. */
-const ASYMMETRIC = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 
 /** Clocks of issuers may be off by this much. */
 const LEEWAY_SECONDS = 5
@@ -215,13 +213,13 @@ function claimAt(claims: JWTPayload, path: string): unknown {
   return value
 }
 
-function allowedAlgorithms(algorithms: readonly string[] = ASYMMETRIC): ReadonlySet<string> {
+function allowedAlgorithms(algorithms: readonly string[] = TOKEN_ALGORITHMS): ReadonlySet<string> {
   for (const algorithm of algorithms) {
-    if (ASYMMETRIC.includes(algorithm)) continue
+    if (TOKEN_ALGORITHMS.includes(algorithm)) continue
     throw new SluiceError('SLUICE_INVALID_OPTION', {
       problem: 'an algorithm of "jwt" is not allowed',
       received: algorithm,
-      expected: ASYMMETRIC.join(', '),
+      expected: TOKEN_ALGORITHMS.join(', '),
       action: 'Use a signature with a public key. "none" proves nothing, and "HS256" would let everyone sign.',
     })
   }

@@ -32,8 +32,8 @@ export class DenialPage {
   }
 
   /**
-   * `{retryAfter}` is what the header says; empty where waiting does not help. `{rule}` is empty for a rule that callers
-   * are not told of.
+   * `{retryAfter}` is what the header says; empty where waiting does not help. `{rule}` is empty for a rule that
+   * callers are not told of.
    */
   #fill(parts: readonly string[], { headers, decision }: Denial): string {
     const values: Readonly<Record<string, string>> = {

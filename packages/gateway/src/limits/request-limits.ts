@@ -103,6 +103,7 @@ class RequestLimits<Context extends HttpRequest & object> implements HttpLimiter
     const { ip, user, apiKey, tenant, tier } = callerOf(context)
     const request: { -readonly [K in keyof PolicyRequest]?: PolicyRequest[K] } = {
       resource: routeOf(context).resource ?? pathOf(normalTarget(context.url)),
+      method: context.method,
     }
     if (ip !== undefined) request.ip = ip
     if (user !== undefined) request.user = user

@@ -147,7 +147,7 @@ export abstract class Exchange implements HttpRequest, BalancedRequest {
     this.requestId = (this.isTrustedPeer && knownRequestId(this.header('x-request-id'))) || parts.newRequestId()
     parts.watch.add(this)
     if (!isUsable) this.answer(INVALID_TARGET)
-    else if (active.config.healthPaths.has(this.url)) this.answer(parts.isReady() ? READY : NOT_READY)
+    else if (active.config.healthPaths.has(this.url)) this.answer(isHealthy(this.url, parts) ? READY : NOT_READY)
     else this.#routed()
   }
 
@@ -267,6 +267,11 @@ export abstract class Exchange implements HttpRequest, BalancedRequest {
     this.url = path
     return true
   }
+}
+
+/** A gateway that waits for its upstreams is alive: to restart it would help nobody. */
+function isHealthy(path: string, { isReady }: ExchangeParts): boolean {
+  return path.endsWith('/livez') || isReady()
 }
 
 /** What an exchange is made from. */

@@ -297,8 +297,8 @@ export class GatewayServer {
 }
 
 /**
- * Whether a connection may become a WebSocket. Every other upgrade is left out, as servers may: h2c would carry requests
- * past all checks, and a body before the change of protocol has two readings.
+ * Whether a connection may become a WebSocket. Every other upgrade is left out, as servers may: h2c would carry
+ * requests past all checks, and a body before the change of protocol has two readings.
  */
 function isWebSocket({ method, httpVersion, headers }: IncomingMessage): boolean {
   return (

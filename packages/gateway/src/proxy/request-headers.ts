@@ -93,6 +93,9 @@ export class RequestHeaders {
   readonly #random: Random
   /** Whether the request that is being built continues a trace. */
   #isTraced = false
+  /** Of trace and parent id; overwritten for each request. */
+  readonly #traceWords = new Uint32Array(6)
+  readonly #traceBytes = Buffer.from(this.#traceWords.buffer)
 
   /** `removed`: further headers, in lower case, that never reach an upstream. */
   constructor(removed: ReadonlySet<string>, random: Random) {
@@ -176,10 +179,10 @@ export class RequestHeaders {
 
   /** A trace of its own, not sampled: nothing is known about who records. */
   #newTrace(): string {
-    const words: string[] = []
-    for (let word = 0; word < 6; word++) words.push(this.#random.nextUint32().toString(16).padStart(8, '0'))
-    const [a, b, c, d, e, f] = words
-    return `00-${a}${b}${c}${d}-${e}${f}-00`
+    const words = this.#traceWords
+    for (let index = 0; index < words.length; index++) words[index] = this.#random.nextUint32()
+    const digits = this.#traceBytes.toString('hex')
+    return `00-${digits.slice(0, 32)}-${digits.slice(32)}-00`
   }
 
   #actionOf(name: string): number {

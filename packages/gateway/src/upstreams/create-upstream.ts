@@ -39,7 +39,7 @@ class BalancedUpstream implements Upstream {
   readonly hashBy: string | undefined
   readonly #nowMs: () => number
   readonly #balancer: Balancer
-  readonly #budget: RetryBudget
+  readonly #budget = new RetryBudget()
   readonly #reserve = new PriorityReserve()
   readonly #set: InstanceSet
   readonly #checkIntervalMs: number
@@ -54,7 +54,6 @@ class BalancedUpstream implements Upstream {
     this.hashBy = config.balance === 'hash' ? (config.hashBy ?? 'ip') : undefined
     this.#nowMs = parts.nowMs
     this.#balancer = createBalancer(config.balance ?? DEFAULTS.balance)
-    this.#budget = new RetryBudget(parts.nowMs)
     this.#checkIntervalMs = checkIntervalMs(config)
     this.#set = new InstanceSet({ name, config }, parts, (instances) => {
       this.#instances = instances
@@ -73,13 +72,13 @@ class BalancedUpstream implements Upstream {
     const usable = this.#findCandidates(priority, nowMs)
     const candidates = this.#candidates
     if (candidates.length === 0) return usable === 0 ? this.#noHealthyInstance(nowMs) : this.#noCapacity()
-    if (tried === undefined || tried.size === 0) this.#budget.countRequest()
+    if (tried === undefined || tried.size === 0) this.#budget.countRequest(nowMs)
     else dropTried(candidates, tried)
     return this.#balancer.pick(candidates, hashKey, nowMs).begin(nowMs)
   }
 
   takeRetry(share: number): boolean {
-    return this.#budget.take(share)
+    return this.#budget.take(share, this.#nowMs())
   }
 
   stats(): UpstreamStats {

@@ -4,13 +4,13 @@ import { attemptOn, fakeUpstream, instancesOf, OK } from './upstreams.test.suppo
 
 function budgetAt(startMs = 1_000_000) {
   const time = { nowMs: startMs }
-  const budget = new RetryBudget(() => time.nowMs)
+  const budget = new RetryBudget()
   const request = (count: number): void => {
-    for (let index = 0; index < count; index++) budget.countRequest()
+    for (let index = 0; index < count; index++) budget.countRequest(time.nowMs)
   }
   const take = (count: number, share = 0.2): number => {
     let taken = 0
-    for (let index = 0; index < count; index++) if (budget.take(share)) taken++
+    for (let index = 0; index < count; index++) if (budget.take(share, time.nowMs)) taken++
     return taken
   }
   return { budget, time, request, take }

@@ -1,7 +1,5 @@
-import { SlidingCounter } from '@sluice/runtime'
-
-/** The time that requests and retries are counted over. */
-const WINDOW_MS = 10_000
+const SECONDS = 10
+const MS_PER_SECOND = 1000
 
 /** Retries that are always allowed within the window: a share of few requests would allow none. */
 const LEAST_RETRIES = 10
@@ -13,15 +11,12 @@ const LEAST_RETRIES = 10
  * counted by seconds: one leaves the window 9 to 10 seconds after it came.
  */
 export class RetryBudget {
-  readonly #requests: SlidingCounter
-  readonly #retries: SlidingCounter
+  /** By second, modulo 10. */
+  readonly #requests: number[] = Array.from({ length: SECONDS }, () => 0)
+  readonly #retries: number[] = Array.from({ length: SECONDS }, () => 0)
+  #second = 0
   #taken = 0
   #denied = 0
-
-  constructor(nowMs: () => number) {
-    this.#requests = new SlidingCounter({ windowMs: WINDOW_MS, nowMs })
-    this.#retries = new SlidingCounter({ windowMs: WINDOW_MS, nowMs })
-  }
 
   /** Retries allowed so far. */
   get taken(): number {
@@ -34,19 +29,40 @@ export class RetryBudget {
   }
 
   /** Counts a first attempt. */
-  countRequest(): void {
-    this.#requests.add()
+  countRequest(nowMs: number): void {
+    this.#requests[this.#placeOf(nowMs)]!++
   }
 
   /** Takes one retry; false if the budget is used up. `share` of 0 allows none. */
-  take(share: number): boolean {
-    const most = share > 0 ? Math.max(LEAST_RETRIES, Math.floor(share * this.#requests.sum())) : 0
-    if (this.#retries.sum() >= most) {
+  take(share: number, nowMs: number): boolean {
+    const place = this.#placeOf(nowMs)
+    const most = share > 0 ? Math.max(LEAST_RETRIES, Math.floor(share * sumOf(this.#requests))) : 0
+    if (sumOf(this.#retries) >= most) {
       this.#denied++
       return false
     }
-    this.#retries.add()
+    this.#retries[place]!++
     this.#taken++
     return true
   }
+
+  /** The place of this second; those of seconds that have left the window are cleared. The clock does not go back. */
+  #placeOf(nowMs: number): number {
+    const second = Math.floor(nowMs / MS_PER_SECOND)
+    if (second !== this.#second) {
+      const first = Math.max(this.#second + 1, second - SECONDS + 1)
+      for (let passed = first; passed <= second; passed++) {
+        this.#requests[passed % SECONDS] = 0
+        this.#retries[passed % SECONDS] = 0
+      }
+      this.#second = second
+    }
+    return second % SECONDS
+  }
+}
+
+function sumOf(counts: readonly number[]): number {
+  let sum = 0
+  for (const count of counts) sum += count
+  return sum
 }

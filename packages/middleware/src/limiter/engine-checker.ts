@@ -53,6 +53,8 @@ export class EngineChecker<Context> implements Checker<Context> {
   }
 
   #requestOf(request: HttpRequest, who: Partial<PolicyRequest> | undefined, cost: number): PolicyRequest {
+    // Nothing to add: no copy is made.
+    if (cost === 1 && isComplete(who)) return who
     const ip = who?.ip ?? this.#parts.reader.fallbackAddressOf(request)
     return {
       resource: pathOf(request.url),
@@ -84,6 +86,10 @@ export class EngineChecker<Context> implements Checker<Context> {
       return 'claim' in answer ? new ReservedCharge(engine, request, answer) : new FinalCharge(answer)
     })
   }
+}
+
+function isComplete(who: Partial<PolicyRequest> | undefined): who is PolicyRequest {
+  return who !== undefined && who.resource !== undefined && who.method !== undefined && who.ip !== undefined
 }
 
 /** Path without query. An absolute URL stays as it is, because servers differ in where its path begins. */

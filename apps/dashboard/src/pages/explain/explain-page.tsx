@@ -48,16 +48,18 @@ export function ExplainPage(): JSX.Element {
       description="Describe a request or paste it. You see every rule that is considered, why it holds or not, and its counter. Nothing is charged."
     >
       <div class={classes.layout}>
-        <Card title="Request">
-          <RequestForm
-            request={request.value}
-            isBusy={isBusy.value}
-            onChange={(next) => {
-              request.value = next
-            }}
-            onSubmit={submit}
-          />
-        </Card>
+        <div class={classes.side}>
+          <Card title="Request">
+            <RequestForm
+              request={request.value}
+              isBusy={isBusy.value}
+              onChange={(next) => {
+                request.value = next
+              }}
+              onSubmit={submit}
+            />
+          </Card>
+        </div>
         <div class={classes.answer} aria-live="polite">
           {error.value === undefined ? null : <ErrorNotice error={error.value} />}
           {answer.value === undefined ? null : <ExplanationView explanation={answer.value} />}

@@ -64,9 +64,11 @@ export function PlaygroundPage(): JSX.Element {
         </Notice>
       )}
       <div class={classes.layout}>
-        <Card title="Scenario">
-          <ScenarioForm scenario={scenario.value} onChange={change} />
-        </Card>
+        <div class={classes.side}>
+          <Card title="Scenario">
+            <ScenarioForm scenario={scenario.value} onChange={change} />
+          </Card>
+        </div>
         <div class={classes.results}>
           <Card
             title="Traffic"

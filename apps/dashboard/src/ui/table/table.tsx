@@ -58,7 +58,7 @@ export function Table<Row>({ caption, columns, rows, rowKey, empty, sortedBy }: 
           {sorted(rows, columns, order.value).map((row) => (
             <tr key={rowKey(row)}>
               {columns.map((column) => (
-                <td key={column.id} class={cellClass(column)}>
+                <td key={column.id} class={cellClass(column)} data-header={column.isHeaderHidden ? '' : column.header}>
                   {column.cell(row)}
                 </td>
               ))}

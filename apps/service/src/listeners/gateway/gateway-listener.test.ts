@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { GatewayAnswer, ReadinessAnswer } from '@sluice/contract'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningNode } from '../../service.fixture.ts'
-import { startRealService } from '../../service.fixture.ts'
+import { startRealService, startService } from '../../service.fixture.ts'
 import type { Settings } from '../../settings.ts'
 
 const RULES = `rules:
@@ -40,15 +40,15 @@ upstreams:
 `
 }
 
-async function startGateway(text: string | undefined, more: Partial<Settings> = {}) {
+async function startGateway(text: string, more: Partial<Settings> = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-gateway-'))
-  const rulesFile = text === undefined ? undefined : join(folder, 'sluice.yaml')
+  const rulesFile = join(folder, 'sluice.yaml')
   const replace = async (content: string): Promise<void> => {
     await writeFile(`${rulesFile}.new`, content)
-    await rename(`${rulesFile}.new`, rulesFile!)
+    await rename(`${rulesFile}.new`, rulesFile)
   }
-  if (text !== undefined) await replace(text)
-  const node = await startRealService({ gateway: { port: 0, hasRoutes: text !== undefined }, rulesFile, ...more })
+  await replace(text)
+  const node = await startRealService({ gateway: { port: 0, hasRoutes: true }, rulesFile, ...more })
   onTestFinished(async () => {
     await node.stop()
     await rm(folder, { recursive: true })
@@ -115,11 +115,25 @@ describe('the gateway of the service', () => {
     expect(upstreams.map(({ instances }) => instances.map(({ instance }) => instance))).toEqual([[two.url]])
   })
 
+  it('warns of routes and rules that have no effect on each other, once as long as they stay', async () => {
+    const { url } = await startUpstream('one')
+    const other = fileText(url).replace('"/orders/*", dimension', '"/order/*", dimension')
+    const { node, replace } = await startGateway(other)
+    const warned = (): readonly unknown[] =>
+      node.log.flatMap(({ level, code, subject }) => (level === 'warn' && subject ? [`${code} ${subject}`] : []))
+    expect(warned()).toEqual(['route-unlimited orders', 'rule-unrouted orders'])
+    await replace(`${other}  mail: { instances: [{ url: "${url}" }] }\n`)
+    await expect.poll(() => warned().slice(2), { timeout: 10_000 }).toEqual(['upstream-unused mail'])
+  })
+
   it('answers by a demo upstream while there are no routes', async () => {
-    const { ask, node } = await startGateway(undefined)
+    const node = await startService({ gateway: { port: 0, hasRoutes: false } })
+    onTestFinished(() => node.stop())
+    const ask = (path: string, headers: Readonly<Record<string, string>>): Promise<Response> =>
+      fetch(`http://127.0.0.1:${node.gatewayPort}${path}`, { headers })
     expect(await (await ask('/anything', KEY)).json()).toMatchObject({ path: '/anything', user: 'demo' })
     expect(await (await node.admin('GET', '/admin/gateway')).json()).toMatchObject({ mode: 'demo' })
-    // The first rules allow a user 100 requests a minute; the curl command of the start message sends more.
+    // The first rules allow a user 100 requests a minute, 1 of which was used. The clock stands still.
     const statuses = await Promise.all(Array.from({ length: 105 }, async () => (await ask('/x', KEY)).status))
     expect(statuses.filter((status) => status === 429)).toHaveLength(6)
   })

@@ -12,15 +12,15 @@ import type { ThreadGateway } from '../../observability/gateway-status.ts'
 import type { HealthCheck } from '../../operations/health.ts'
 import type { GatewaySettings, Settings } from '../../settings.ts'
 import type { ConnectionLimit } from '../connection-limit.ts'
-import type { Listener } from '../listener.ts'
-import { listenError, PORT_VARIABLES } from '../listener.ts'
+import type { Listener, ListenSettings } from '../listener.ts'
+import { listenAttempt, listenError, listenerHost } from '../listener.ts'
 import { DemoUpstream, demoConfig } from './demo-upstream.ts'
 import { gatewayHealth } from './gateway-health.ts'
 import { IdentityMetrics } from './identity-metrics.ts'
 
 /** What the gateway of one thread is made of. */
 export interface GatewayListenerParts {
-  readonly settings: Pick<Settings, 'host' | 'headers' | 'retryJitter'>
+  readonly settings: ListenSettings & Pick<Settings, 'headers' | 'retryJitter'>
   readonly gateway: GatewaySettings
   readonly port: number
   /** Whether other threads listen on the same port. */
@@ -108,8 +108,7 @@ export class GatewayListener implements Listener {
       await this.#demo.stop()
       const { settings, port } = this.#parts
       if ((error as NodeJS.ErrnoException).syscall === undefined) throw error
-      const attempt = { host: settings.host, port, variable: PORT_VARIABLES.gateway }
-      throw listenError(error as NodeJS.ErrnoException, attempt)
+      throw listenError(error as NodeJS.ErrnoException, listenAttempt('gateway', settings, port))
     }
     this.#gateway = gateway
     this.#inUse = wanted
@@ -134,12 +133,13 @@ export class GatewayListener implements Listener {
       isAvailable: upstream.isAvailable,
     }))
     const missing = upstreams.filter(({ isAvailable }) => !isAvailable).map(({ name }) => `the upstream "${name}"`)
+    const services = this.#gateway.awaitedServices.map(({ name }) => `the service "${name}"`)
     this.#wasReady ||= missing.length === 0
     return {
       mode,
       routes: routesOf(written),
       upstreams,
-      waitingFor: this.#wasReady ? [] : missing,
+      waitingFor: [...services, ...(this.#wasReady ? [] : missing)],
       keySet: this.#identifier?.keySet,
       problem: this.#problem,
     }
@@ -195,7 +195,7 @@ export class GatewayListener implements Listener {
     const { engine, metrics, clock, newRequestId, connectionLimit } = this.#parts
     return createGateway({
       ...{ config, engine, metrics, clock, random, monotonicMs, newRequestId, connectionLimit },
-      listen: { host: settings.host, port, sharesPort },
+      listen: { host: listenerHost('gateway', settings), port, sharesPort },
       identifier: this.#identify(config),
       createUpstream: (name, upstream) =>
         createUpstream(name, upstream, {

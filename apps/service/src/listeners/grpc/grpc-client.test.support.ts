@@ -4,7 +4,7 @@ import type { EnvoyAnswer } from '@sluice/contract'
 import type { RunningNode } from '../../service.fixture.ts'
 import { peerBytes, peerJson } from './protobuf-peer.test.support.ts'
 
-const SHOULD_RATE_LIMIT = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit'
+export const SHOULD_RATE_LIMIT = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit'
 const HEALTH = '/grpc.health.v1.Health'
 
 /** An answer as protobuf has it in JSON, with what is added to the response of the proxy. */

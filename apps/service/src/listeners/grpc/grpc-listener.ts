@@ -18,7 +18,7 @@ import type { ServiceContext } from '../../service-context.ts'
 import type { GrpcSettings } from '../../settings.ts'
 import type { ConnectionLimit } from '../connection-limit.ts'
 import type { Listener } from '../listener.ts'
-import { listen, listenerAccess, PORT_VARIABLES } from '../listener.ts'
+import { listen, listenAttempt, listenerAccess } from '../listener.ts'
 import { ListenerTls } from '../tls-files.ts'
 import type { GrpcCallHandler } from './grpc-call.ts'
 import { GrpcCall, httpStatusOf, MessageMemory } from './grpc-call.ts'
@@ -152,9 +152,8 @@ export class GrpcListener implements Listener {
   async start(): Promise<void> {
     const { port, sharesPort, context } = this.#parts
     const { settings, log } = context
-    const attempt = { host: settings.host, port, variable: PORT_VARIABLES.grpc }
     const onLater = (error: Error): void => log.error('the gRPC listener failed', { error: errorFields(error) })
-    await listen(this.#server, attempt, { sharesPort, onLater })
+    await listen(this.#server, listenAttempt('grpc', settings, port), { sharesPort, onLater })
     void this.#sweep()
     void this.tls?.follow(this.#server as unknown as Http2SecureServer, this.#stopping.signal)
   }

@@ -38,8 +38,13 @@ descriptors:
 `
 
 /** Enforces the rules. */
-export async function enforceShop(node: RunningNode): Promise<void> {
-  const body = { files: [{ name: 'shop.yaml', text: SHOP }] }
+export function enforceShop(node: RunningNode): Promise<void> {
+  return enforceDomain(node, SHOP)
+}
+
+/** Enforces a domain of envoyproxy/ratelimit. */
+export async function enforceDomain(node: RunningNode, text: string): Promise<void> {
+  const body = { files: [{ name: 'domain.yaml', text }] }
   const { number } = (await (await node.admin('POST', '/admin/versions/import', { body })).json()) as { number: number }
   const staged = await node.admin('POST', `/admin/versions/${number}/stage`, { body: { stage: 'enforce' } })
   expect(staged.status).toBe(200)

@@ -300,11 +300,11 @@ const PROBES: ReadonlySet<string> = new Set<OperationId>(['livez', 'readyz'])
  */
 const LATE_FROM_MS = 1000
 
-/** How the operations of one thread are dealt with. */
+/** How the operations of one thread are dealt with. `checkKey`: whether checks on a listener require a key. */
 export function treatments(
   { clock, settings, store }: Pick<ServiceContext, 'clock' | 'settings' | 'store'>,
   delay: LoopDelay,
-): EndpointParts['treatmentOf'] {
+): (operation: Operation, checkKey: boolean) => Treatment {
   // A remote store batches the calls of one turn anyway.
   const answersAtTurnEnd = store.mode === 'sync'
   const guard = new LagGuard({ delay, nowMs: () => clock.nowMicros() / 1000, lateFromMs: LATE_FROM_MS })
@@ -313,10 +313,10 @@ export function treatments(
   const others = new InFlight({ most: MOST_OTHERS_IN_FLIGHT })
   const checkBodies = new BodyReader(MOST_BODY_BYTES)
   const otherBodies = new BodyReader(MOST_BODY_BYTES)
-  return ({ id, tag }) => {
+  return ({ id, tag }, checkKey) => {
     if (tag === 'checks') {
       const inFlightLimit = ENDINGS.has(id) ? endings : checks
-      return { inFlightLimit, bodies: checkBodies, needsKey: settings.checkKey, hasRequestId: false, answersAtTurnEnd }
+      return { inFlightLimit, bodies: checkBodies, needsKey: checkKey, hasRequestId: false, answersAtTurnEnd }
     }
     // A trusted proxy needs no key, and sends the host that its client asked for.
     if (tag === 'proxies') {

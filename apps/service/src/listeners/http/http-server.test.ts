@@ -8,6 +8,7 @@ import { jsonAnswer } from '../../operations/handler.ts'
 import type { RunningService } from '../../service.fixture.ts'
 import { answerOf, RawConnection, rawCheck, startService } from '../../service.fixture.ts'
 import { ConnectionLimit } from '../connection-limit.ts'
+import type { ListenAttempt } from '../listener.ts'
 import type { Endpoint } from './endpoints.ts'
 import type { HttpServerOptions } from './http-server.ts'
 import { HttpServer } from './http-server.ts'
@@ -27,6 +28,8 @@ const TIMEOUTS = { headersMs: 60_000, requestMs: 60_000, idleMs: 60_000, checkEv
 
 const MAX_BODY_BYTES = 16_384
 
+const ATTEMPT: ListenAttempt = { host: '127.0.0.1', port: 0, variables: { port: 'PORT', host: 'HOST' } }
+
 /** A server without the service, for what the service never does: it answers everything, and reads bodies first. */
 function serverWith(options: Partial<HttpServerOptions>): HttpServer {
   const target: Endpoint = {
@@ -40,8 +43,8 @@ function serverWith(options: Partial<HttpServerOptions>): HttpServer {
     hasRequestId: false,
   }
   return new HttpServer({
-    host: '127.0.0.1',
-    port: 0,
+    name: 'http',
+    attempt: ATTEMPT,
     requests: new RequestServer({
       sleep: () => Promise.reject(new Error('Nothing waits here.')),
       route: () => ({ target, params: {} }),
@@ -374,7 +377,7 @@ describe('connections from one address', () => {
 describe('a place to listen that cannot be had', () => {
   it('reports a port in use, with the fix', async () => {
     const { port } = await freshService()
-    const failure = await serverWith({ port })
+    const failure = await serverWith({ attempt: { ...ATTEMPT, port } })
       .start()
       .catch((error: unknown) => error)
     expect(failure).toMatchObject({ code: 'SLUICE_SERVICE_PORT_IN_USE', cause: { code: 'EADDRINUSE' } })
@@ -384,7 +387,7 @@ describe('a place to listen that cannot be had', () => {
 
   it('reports a host that is not of this machine', async () => {
     // An address that is reserved for documentation.
-    const failure = await serverWith({ host: '192.0.2.1' })
+    const failure = await serverWith({ attempt: { ...ATTEMPT, host: '192.0.2.1' } })
       .start()
       .catch((error: unknown) => error)
     expect(failure).toMatchObject({ code: 'SLUICE_SERVICE_HOST_UNAVAILABLE' })

@@ -1,5 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createServer, STATUS_CODES } from 'node:http'
+import type { Server as SecureServer } from 'node:https'
+import { createServer as createSecureServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Sleep } from '@sluice/runtime'
@@ -7,8 +9,9 @@ import type { Answer } from '../../operations/handler.ts'
 import { NO_SNIFF } from '../../operations/handler.ts'
 import { problemAnswer } from '../../operations/problems.ts'
 import type { ConnectionLimit } from '../connection-limit.ts'
-import type { ListenAddress, Listener } from '../listener.ts'
-import { listen, PORT_VARIABLES } from '../listener.ts'
+import type { ListenAttempt, Listener, ListenerName } from '../listener.ts'
+import { listen } from '../listener.ts'
+import type { ListenerTls } from '../tls-files.ts'
 import { discardBody } from './request-body.ts'
 import type { RequestServer } from './request-server.ts'
 import { writeAnswer } from './request-server.ts'
@@ -26,7 +29,11 @@ export interface HttpTimeouts {
 }
 
 /** Options of {@link HttpServer}. */
-export interface HttpServerOptions extends ListenAddress {
+export interface HttpServerOptions {
+  readonly name: ListenerName
+  readonly attempt: ListenAttempt
+  /** Default: plain text. */
+  readonly tls?: ListenerTls | undefined
   /** Answers the requests that this server brings. */
   readonly requests: Pick<RequestServer, 'serve' | 'leave' | 'endStreams'>
   /** Told of every answer to what could not be made a request of. */
@@ -51,23 +58,32 @@ const UNKNOWN_EXPECTATION = problemAnswer('SLUICE_HTTP_EXPECTATION_FAILED', {
  * runs once: new -> listening -> draining -> stopping -> stopped.
  */
 export class HttpServer implements Listener {
-  readonly name = 'http'
+  readonly name: ListenerName
+  readonly tls: ListenerTls | undefined
   readonly #options: HttpServerOptions
-  readonly #server: Server
+  readonly #server: Server | SecureServer
   readonly #sockets = new Set<Socket>()
+  /** Those that requests can come on: all of them, or with TLS those whose handshake is done. */
+  readonly #ready = new Set<Socket>()
   readonly #stopping = new AbortController()
 
   constructor(options: HttpServerOptions) {
     this.#options = options
+    this.name = options.name
+    this.tls = options.tls
     const { headersMs, requestMs, idleMs, checkEveryMs } = options.timeouts
-    this.#server = createServer({
+    const http = {
       headersTimeout: headersMs,
       requestTimeout: requestMs,
       keepAliveTimeout: idleMs,
       connectionsCheckingInterval: checkEveryMs,
       // A missing Host header is rejected here and not by Node, so that it is a problem document like all others.
       requireHostHeader: false,
-    })
+    }
+    this.#server =
+      this.tls === undefined
+        ? createServer(http)
+        : createSecureServer({ ...http, ...this.tls.files, handshakeTimeout: headersMs })
     const { requests, observeRejection, connectionLimit } = options
     this.#server.on('request', requests.serve)
     this.#server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
@@ -80,17 +96,24 @@ export class HttpServer implements Listener {
       const status = answerClientError(error, socket)
       if (status !== undefined) observeRejection?.(status, remoteAddress)
     })
-    this.#server.on('connection', (socket) => {
+    this.#server.on('connection', (socket: Socket) => {
       const remoteAddress = socket.remoteAddress ?? ''
       const closed = connectionLimit.open(remoteAddress)
       if (closed === undefined) {
-        observeRejection?.(rejectConnection(socket), remoteAddress)
+        observeRejection?.(rejectConnection(socket, this.tls !== undefined), remoteAddress)
         return
       }
       this.#sockets.add(socket)
       socket.once('close', () => {
         closed()
         this.#sockets.delete(socket)
+      })
+    })
+    this.#server.on(this.tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
+      this.#ready.add(socket)
+      socket.once('close', () => {
+        this.#ready.delete(socket)
+        if (this.#stopping.signal.aborted) this.#cutHandshakes()
       })
     })
   }
@@ -105,10 +128,10 @@ export class HttpServer implements Listener {
   }
 
   /** Resolves when requests are accepted; rejects with a `SLUICE_SERVICE_*` error when they cannot be. */
-  start(): Promise<void> {
-    const { host, port, sharesPort = false, reportError } = this.#options
-    const attempt = { host, port, variable: PORT_VARIABLES.http }
-    return listen(this.#server, attempt, { sharesPort, onLater: reportError })
+  async start(): Promise<void> {
+    const { attempt, sharesPort = false, reportError } = this.#options
+    await listen(this.#server, attempt, { sharesPort, onLater: reportError })
+    void this.tls?.follow(this.#server as SecureServer, this.#stopping.signal)
   }
 
   /**
@@ -133,7 +156,8 @@ export class HttpServer implements Listener {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
     requests.endStreams()
     // Node closes connections between requests; one that never began a request it would wait for.
-    for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy()
+    for (const socket of this.#ready) if (socket.bytesRead === 0) socket.destroy()
+    this.#cutHandshakes()
     const done = new AbortController()
     const graceOver = sleep(graceMs, done.signal).then(
       () => this.#server.closeAllConnections(),
@@ -142,6 +166,11 @@ export class HttpServer implements Listener {
     await closed
     done.abort()
     await graceOver
+  }
+
+  /** Once no request can come any more: closes connections whose handshake is not done. */
+  #cutHandshakes(): void {
+    if (this.#ready.size === 0) for (const socket of this.#sockets) socket.destroy()
   }
 }
 
@@ -164,11 +193,12 @@ const TOO_MANY_CONNECTIONS = problemAnswer('SLUICE_HTTP_TOO_MANY_CONNECTIONS', {
 
 /**
  * Answers a connection that is one too many before it has sent anything, and closes it. Returns the status of the
- * answer.
+ * answer. With TLS it is closed without one: there was no handshake.
  */
-function rejectConnection(socket: Duplex): number {
+function rejectConnection(socket: Duplex, isTls: boolean): number {
   // Not `end`: what the client sends meanwhile must not become a request.
-  socket.write(rawAnswer(TOO_MANY_CONNECTIONS), () => socket.destroy())
+  if (isTls) socket.destroy()
+  else socket.write(rawAnswer(TOO_MANY_CONNECTIONS), () => socket.destroy())
   return TOO_MANY_CONNECTIONS.status
 }
 
@@ -177,7 +207,8 @@ function rejectConnection(socket: Duplex): number {
  * unknown. Returns the status of the answer, or undefined when the client is gone.
  */
 function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): number | undefined {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  const isHandshake = error.code?.startsWith('ERR_SSL') === true || error.code?.startsWith('ERR_TLS') === true
+  if (error.code === 'ECONNRESET' || isHandshake || !socket.writable) {
     socket.destroy()
     return undefined
   }

@@ -23,8 +23,8 @@ async function serve(): Promise<{ reader: BodyReader; connect: () => RawConnecti
     hasRequestId: false,
   }
   const server = new HttpServer({
-    host: '127.0.0.1',
-    port: 0,
+    name: 'http',
+    attempt: { host: '127.0.0.1', port: 0, variables: { port: 'PORT', host: 'HOST' } },
     requests: new RequestServer({
       sleep: () => Promise.reject(new Error('Nothing waits here.')),
       route: () => ({ target, params: {} }),

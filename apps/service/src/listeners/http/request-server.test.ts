@@ -54,8 +54,8 @@ async function serve(endpoint: Partial<Endpoint>): Promise<Running> {
     atTurnEnd: systemTurnEnd,
   })
   const server = new HttpServer({
-    host: '127.0.0.1',
-    port: 0,
+    name: 'http',
+    attempt: { host: '127.0.0.1', port: 0, variables: { port: 'PORT', host: 'HOST' } },
     requests,
     reportError: (error) => errors.push([error, { operation: '', requestId: '' }]),
     timeouts: TIMEOUTS,

@@ -1,8 +1,10 @@
 import type { CounterSeries, InFlight, Logger, MetricRegistry } from '@sluice/runtime'
 import { errorFields } from '../../observability/error-fields.ts'
+import type { Instrument } from '../../observability/instrument.ts'
 import { OTHER } from '../../observability/metrics/metric-names.ts'
+import { ThrottleTally } from '../../observability/throttle-tally.ts'
 import type { AdHocLimits, ThrottleAnswer, ThrottleRequest } from '../../operations/throttle/ad-hoc-limits.ts'
-import { MAX_AD_HOC_LIMITS, MAX_PERIOD_SECONDS, MAX_UNITS } from '../../operations/throttle/ad-hoc-limits.ts'
+import { MAX_PERIOD_SECONDS, MAX_UNITS } from '../../operations/throttle/ad-hoc-limits.ts'
 import type { CommandParser } from './command-parser.ts'
 import type { CommandEntry } from './connection-commands.ts'
 import { commandCommand, connectionCommands } from './connection-commands.ts'
@@ -12,9 +14,13 @@ import type { ReplyValue, ReplyWriter } from './reply-writer.ts'
 import { ReplyError } from './reply-writer.ts'
 import type { RespSession } from './session.ts'
 
+/** Observes decisions on ad-hoc limits. */
+export type ThrottleObserver = Pick<Instrument, 'throttled' | 'failed'>
+
 /** What commands are run with. */
 export interface CommandRunnerParts extends LimitCommandParts {
   readonly limits: AdHocLimits
+  readonly observer: ThrottleObserver
   readonly metrics: MetricRegistry
   readonly log: Logger
   /** Of the service. */
@@ -38,6 +44,7 @@ export class CommandRunner {
   readonly #parts: CommandRunnerParts
   readonly #table: ReadonlyMap<string, CommandEntry>
   readonly #counts: CommandCounts
+  readonly #tally = new ThrottleTally()
   /** Reused: a check on a store that answers at once allocates nothing but its key. */
   readonly #request: { -readonly [Name in keyof ThrottleRequest]: ThrottleRequest[Name] } = {
     key: '',
@@ -72,6 +79,12 @@ export class CommandRunner {
   /** To be called before commands that arrived together are run: what holds for all of them is found out once. */
   begin(): void {
     this.#isOverloaded = this.#parts.isOverloaded()
+  }
+
+  /** Reports what was decided since the last call. To be called about once per second, as exact as alerts are. */
+  report(): void {
+    const counts = this.#tally.take()
+    if (counts !== undefined) this.#parts.observer.throttled(counts)
   }
 
   /**
@@ -119,16 +132,19 @@ export class CommandRunner {
     } finally {
       if (!(limits.answersAtOnce || answer! instanceof Promise)) inFlightLimit.leave()
     }
+    // A quantity of 0 asks, like a peek: it is no check.
+    const isCheck = request.quantity > 0
     if (answer instanceof Promise) {
-      return this.#later(answer, 'CL.THROTTLE', (decided, later) => this.#writeThrottle(decided, later))
+      return this.#later(answer, 'CL.THROTTLE', (decided, later) => this.#writeThrottle(decided, isCheck, later))
     }
-    if (answer === undefined) throw tooManyLimits()
-    this.#writeThrottle(answer, writer)
+    if (answer === undefined) throw tooManyLimits(limits.max)
+    this.#writeThrottle(answer, isCheck, writer)
     return undefined
   }
 
-  #writeThrottle(answer: ThrottleAnswer, writer: ReplyWriter): void {
+  #writeThrottle(answer: ThrottleAnswer, isCheck: boolean, writer: ReplyWriter): void {
     this.#counts.throttle(answer.allowed)
+    if (isCheck) this.#tally.add(answer)
     writer.throttle(answer)
   }
 
@@ -189,6 +205,7 @@ export class CommandRunner {
       writer.error(error.message)
       return
     }
+    if (name === 'CL.THROTTLE') this.#parts.observer.failed()
     this.#parts.log.error('a command failed', {
       command: this.#table.has(name) ? name : OTHER,
       error: errorFields(error),
@@ -201,10 +218,10 @@ function overloaded(): ReplyError {
   return new ReplyError('OVERLOADED The service is overloaded. Nothing was counted; try again.')
 }
 
-function tooManyLimits(): ReplyError {
+function tooManyLimits(max: number): ReplyError {
   return new ReplyError(
-    `ERR more than ${MAX_AD_HOC_LIMITS} different limits. Use the same numbers for many keys, or a rule and ` +
-      'SLUICE.CHECK.',
+    `ERR more than ${max} different limits. Use the same numbers for many keys, or a rule and SLUICE.CHECK, or raise ` +
+      '--max-ad-hoc-limits of the service.',
   )
 }
 

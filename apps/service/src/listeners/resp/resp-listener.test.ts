@@ -1,8 +1,9 @@
 import { connect } from 'node:net'
+import { freePort } from '@sluice/testing/servers'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { RunningService } from '../../service.fixture.ts'
-import { RawConnection, startService } from '../../service.fixture.ts'
+import type { RunningNode, RunningService } from '../../service.fixture.ts'
+import { RawConnection, startRealService, startService } from '../../service.fixture.ts'
 import type { Settings } from '../../settings.ts'
 
 async function start(settings: Partial<Settings> = {}): Promise<RunningService> {
@@ -12,7 +13,7 @@ async function start(settings: Partial<Settings> = {}): Promise<RunningService> 
 }
 
 /** Sends these bytes on a connection of their own, and QUIT; resolves with everything that came back. */
-async function ask(node: RunningService, ...lines: readonly string[]): Promise<string> {
+async function ask(node: RunningNode, ...lines: readonly string[]): Promise<string> {
   const connection = new RawConnection(node.respPort)
   connection.send(`${lines.join('\r\n')}\r\nQUIT\r\n`)
   return await connection.end()
@@ -279,5 +280,63 @@ describe('flow', () => {
     ]) {
       expect(shown).toContain(`sluice_resp_commands_total{${line}`)
     }
+  })
+  it('is counted as checks of one resource, except calls that take nothing', async () => {
+    const node = await start()
+    await ask(node, 'CL.THROTTLE k 9 1 60', 'CL.THROTTLE k 9 1 60 8', 'CL.THROTTLE k 9 1 60 8')
+    await ask(node, 'CL.THROTTLE k 9 1 60 11', 'CL.THROTTLE k 9 1 60 0', 'CL.THROTTLE other 9 1 60 10')
+    const shown = await (await fetch(`${node.origin}/metrics`)).text()
+    for (const line of [
+      'ratelimit_checks_total{dimension="key",resource="CL.THROTTLE",result="allowed"} 3',
+      'ratelimit_checks_total{dimension="key",resource="CL.THROTTLE",result="denied"} 2',
+      'ratelimit_denials_total{dimension="key",resource="CL.THROTTLE"} 2',
+      'ratelimit_near_limit_total{dimension="key",resource="CL.THROTTLE"} 2',
+      'ratelimit_decisions_total{reason="allowed"} 3',
+      'ratelimit_decisions_total{reason="limit"} 1',
+      'ratelimit_decisions_total{reason="never"} 1',
+      'sluice_ad_hoc_limits 1',
+    ]) {
+      expect(shown).toContain(`${line}\n`)
+    }
+  })
+
+  it('reaches the alert about denials', async () => {
+    const rule = { leastSamples: 2, threshold: 0.4, forSeconds: 0 }
+    const alerts = { options: { 'denial-rate': rule }, webhooks: [] }
+    const node = await startRealService({ resp: { port: 0, tls: undefined }, alerts })
+    onTestFinished(() => node.stop())
+    await ask(node, 'CL.THROTTLE k 0 1 60', 'CL.THROTTLE k 0 1 60')
+    await expect
+      .poll(async () => await (await node.admin('GET', '/admin/alerts')).text(), { timeout: 20_000 })
+      .toMatch(/denial-rate.*firing/s)
+  })
+
+  it('counts store errors, and decisions by failure mode', async () => {
+    const redis = {
+      urls: [`redis://127.0.0.1:${await freePort()}`],
+      failureMode: 'closed',
+      isCluster: false,
+      sentinel: undefined,
+      prefix: 'sluice',
+      leases: false,
+      deadlineMs: 50,
+    } as const
+    const node = await startRealService({ resp: { port: 0, tls: undefined }, redis })
+    onTestFinished(() => node.stop())
+    expect(await ask(node, 'CL.THROTTLE k 0 1 60', 'CL.THROTTLE k 0 1 60')).toContain('*5\r\n:1\r\n')
+    const shown = await (await fetch(`${node.origin}/metrics`)).text()
+    expect(shown).toContain('ratelimit_failure_mode_checks_total{mode="closed"} 2\n')
+    expect(shown).toContain('ratelimit_decisions_total{reason="unavailable"} 2\n')
+    expect(shown).toMatch(/ratelimit_store_failures_total\{[^}]*\} [1-9]/)
+  })
+
+  it('of too many different limits is rejected with what to do', async () => {
+    const node = await start({ maxAdHocLimits: 2 })
+    await ask(node, 'CL.THROTTLE k 0 1 60', 'CL.THROTTLE k 0 2 60')
+    expect(await ask(node, 'CL.THROTTLE k 0 3 60')).toBe(
+      '-ERR more than 2 different limits. Use the same numbers for many keys, or a rule and SLUICE.CHECK, or raise ' +
+        '--max-ad-hoc-limits of the service.\r\n+OK\r\n',
+    )
+    expect(await ask(node, 'CL.THROTTLE l 0 2 60')).toContain('*5\r\n:0\r\n')
   })
 })

@@ -12,8 +12,9 @@ import type { ServiceContext } from '../../service-context.ts'
 import type { ListenerSettings } from '../../settings.ts'
 import type { ConnectionLimit } from '../connection-limit.ts'
 import type { Listener } from '../listener.ts'
-import { listen, listenerAccess, PORT_VARIABLES } from '../listener.ts'
+import { listen, listenAttempt, listenerAccess } from '../listener.ts'
 import { ListenerTls } from '../tls-files.ts'
+import type { ThrottleObserver } from './command-runner.ts'
 import { CommandRunner } from './command-runner.ts'
 import type { ConnectionParts } from './connection.ts'
 import { RespConnection } from './connection.ts'
@@ -33,6 +34,7 @@ export interface RespListenerParts {
   readonly connectionLimit: ConnectionLimit
   readonly reset: LimitCommandParts['reset']
   readonly metrics: MetricRegistry
+  readonly observer: ThrottleObserver
   readonly loopDelay: LoopDelay
   readonly monotonicMs: () => number
   readonly atTurnEnd: (run: () => void) => void
@@ -63,26 +65,31 @@ export class RespListener implements Listener {
   readonly #sockets = new Set<Socket>()
   readonly #shared: ConnectionParts
   readonly #session: SessionParts
+  readonly #runner: CommandRunner
+  readonly #stopWatching: () => void
   readonly #stopping = new AbortController()
 
   constructor(parts: RespListenerParts) {
     this.#parts = parts
-    const { context, authenticator, monotonicMs, atTurnEnd, loopDelay, reset, metrics } = parts
+    const { context, authenticator, monotonicMs, atTurnEnd, loopDelay, reset, metrics, observer } = parts
     const { clock, settings, store, log } = context
     const guard = new LagGuard({ delay: loopDelay, nowMs: () => clock.nowMicros() / 1000, lateFromMs: LATE_FROM_MS })
     const inFlightLimit = new InFlight({ most: settings.maxInFlight })
     const isOverloaded = (): boolean => guard.isLate()
-    const limits = new AdHocLimits(store)
+    const limits = new AdHocLimits(store, settings.maxAdHocLimits)
     const runner = new CommandRunner({
       context,
       reset,
       limits,
+      observer,
       metrics,
       log,
       version: VERSION,
       inFlightLimit,
       isOverloaded,
     })
+    this.#runner = runner
+    this.#stopWatching = watchLimits(metrics, limits, runner)
     this.#shared = { runner, writer: new ReplyWriter(), atTurnEnd, monotonicMs }
     this.#session = { authenticator, monotonicMs, needsKey: listenerAccess('resp', settings) === 'key' }
     const { tls } = parts.settings
@@ -111,10 +118,9 @@ export class RespListener implements Listener {
   async start(): Promise<void> {
     const { port, sharesPort, context } = this.#parts
     const { settings, log, sleep } = context
-    const attempt = { host: settings.host, port, variable: PORT_VARIABLES.resp }
     const onLater = (error: Error): void =>
       log.error('the Redis protocol listener failed', { error: errorFields(error) })
-    await listen(this.#server, attempt, { sharesPort, onLater })
+    await listen(this.#server, listenAttempt('resp', settings, port), { sharesPort, onLater })
     void this.#sweep(sleep)
     void this.tls?.follow(this.#server as TlsServer, this.#stopping.signal)
   }
@@ -128,6 +134,7 @@ export class RespListener implements Listener {
   async stop(): Promise<void> {
     const { sleep } = this.#parts.context
     this.#stopping.abort()
+    this.#stopWatching()
     const isListening = this.#server.listening
     const closed = new Promise<void>((resolve) => {
       if (isListening) this.#server.close(() => resolve())
@@ -179,14 +186,29 @@ export class RespListener implements Listener {
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  /** Closes connections that let a command wait. */
+  /** Closes connections that let a command wait, and reports decisions. */
   async #sweep(sleep: Sleep): Promise<void> {
     const { monotonicMs } = this.#parts
     const { signal } = this.#stopping
     while (!signal.aborted) {
       await sleep(SWEEP_EVERY_MS, signal).catch(() => undefined)
+      this.#runner.report()
       const nowMs = monotonicMs()
       for (const connection of this.#open) if (connection.isOverdue(nowMs, COMMAND_TIMEOUT_MS)) connection.destroy()
     }
   }
+}
+
+function watchLimits(metrics: MetricRegistry, limits: AdHocLimits, runner: CommandRunner): () => void {
+  const inUse = metrics
+    .gauge({
+      name: 'sluice_ad_hoc_limits',
+      help: 'Different limits that CL.THROTTLE has named, in the thread with most of them.',
+      merge: 'max',
+    })
+    .labels()
+  return metrics.beforeSnapshot(() => {
+    runner.report()
+    inUse.set(limits.size)
+  })
 }

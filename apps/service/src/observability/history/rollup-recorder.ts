@@ -16,6 +16,10 @@ export interface RollupRecorderParts {
   readonly log: Logger
   /** Unique name of this recorder: 1 to 64 letters, digits or `-`. */
   readonly source: string
+  /** Name of the node for people. Default: none. */
+  readonly node?: string
+  /** Lengths of the spans, the shortest first: it is recorded at the end of each of those. Default: minute and hour. */
+  readonly spansMs?: readonly number[]
 }
 
 /** The current span. */
@@ -31,7 +35,7 @@ const MOST_WAITING = 150
 const MOST_ROWS = 200
 
 /**
- * Stores the counts of this process per minute and per hour. Each row belongs to this process and is written as a
+ * Stores the counts of this process per span of time. Each row belongs to this process and is written as a
  * whole, so a repeated write after a lost reply counts nothing twice.
  */
 export class RollupRecorder {
@@ -39,13 +43,14 @@ export class RollupRecorder {
   readonly #waiting = new Map<string, RollupRow>()
   readonly #ending = new AbortController()
   #before: { readonly atMs: number; readonly totals: TrafficTotals } | undefined
-  #minute: Span | undefined
-  #hour: Span | undefined
+  readonly #spansMs: readonly number[]
+  readonly #spans = new Map<number, Span>()
   #forgottenHour = 0
   #running: Promise<void> | undefined
 
   constructor(parts: RollupRecorderParts) {
     this.#parts = parts
+    this.#spansMs = parts.spansMs ?? [MINUTE_MS, HOUR_MS]
   }
 
   /** Starts. Earlier counts are ignored. */
@@ -63,11 +68,12 @@ export class RollupRecorder {
 
   async #run(): Promise<void> {
     const { signal } = this.#ending
+    const tickMs = this.#spansMs[0]!
     await this.#record()
     while (!signal.aborted) {
       const nowMs = this.#nowMs()
       try {
-        await this.#parts.sleep(MINUTE_MS - (nowMs % MINUTE_MS), signal)
+        await this.#parts.sleep(tickMs - (nowMs % tickMs), signal)
       } catch {
         return
       }
@@ -96,14 +102,16 @@ export class RollupRecorder {
     if (before === undefined) return
     const came = trafficSince(totals, before.totals)
     if (!hasTraffic(came)) return
-    this.#minute = this.#grown(this.#minute, MINUTE_MS, { at: before.atMs, totals: came })
-    this.#hour = this.#grown(this.#hour, HOUR_MS, { at: before.atMs, totals: came })
+    for (const stepMs of this.#spansMs) {
+      this.#spans.set(stepMs, this.#grown(this.#spans.get(stepMs), stepMs, { at: before.atMs, totals: came }))
+    }
   }
 
   #grown(span: Span | undefined, stepMs: number, came: Span): Span {
     const at = Math.floor(came.at / stepMs) * stepMs
     const totals = span?.at === at ? addTraffic(span.totals, came.totals) : came.totals
-    const body = JSON.stringify(boundedTraffic(totals, MOST_ROWS))
+    const { node } = this.#parts
+    const body = JSON.stringify({ ...boundedTraffic(totals, MOST_ROWS), ...(node === undefined ? {} : { node }) })
     const key = `${stepMs} ${at}`
     this.#waiting.delete(key)
     this.#waiting.set(key, { stepMs, at, source: this.#parts.source, body })
@@ -124,12 +132,12 @@ export class RollupRecorder {
     await this.#forget()
   }
 
-  /** Once an hour. */
+  /** Once an hour. Rows of the shortest spans are kept for up to twice as long. */
   async #forget(): Promise<void> {
     const nowMs = this.#nowMs()
     const hour = Math.floor(nowMs / HOUR_MS)
     if (hour === this.#forgottenHour) return
-    for (const stepMs of [MINUTE_MS, HOUR_MS]) {
+    for (const stepMs of this.#spansMs) {
       await this.#parts.store.forget({ stepMs, beforeMs: Math.floor(nowMs) - KEPT_MS[stepMs]! })
     }
     this.#forgottenHour = hour
@@ -146,13 +154,19 @@ export type RollupRow = Rollup
 /** The history table of the configuration database. */
 export type RollupStore = RollupTable
 
-/** Length of the short spans. */
+/** Length of the shortest spans. */
+export const SHORT_MS = 10_000
+
 export const MINUTE_MS = 60_000
 
-/** Length of the long spans. */
+/** Length of the longest spans. */
 export const HOUR_MS = 3_600_000
 
 const DAY_MS = 86_400_000
 
 /** Retention of spans by their length. */
-export const KEPT_MS: Readonly<Record<number, number>> = { [MINUTE_MS]: 2 * DAY_MS, [HOUR_MS]: 90 * DAY_MS }
+export const KEPT_MS: Readonly<Record<number, number>> = {
+  [SHORT_MS]: HOUR_MS,
+  [MINUTE_MS]: 2 * DAY_MS,
+  [HOUR_MS]: 90 * DAY_MS,
+}

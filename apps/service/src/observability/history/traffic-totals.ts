@@ -18,10 +18,20 @@ export interface RegionCount {
   readonly count: number
 }
 
+/** Checks that a version in shadow was measured on, by the rule that decided, and the result. */
+export interface ShadowCount {
+  readonly version: string
+  readonly resource: string
+  readonly dimension: string
+  readonly result: string
+  readonly count: number
+}
+
 /** Counts since the start, or in a span of time. Plain data, stored as JSON. */
 export interface TrafficTotals {
   readonly checks: readonly CheckCount[]
   readonly regions: readonly RegionCount[]
+  readonly shadows: readonly ShadowCount[]
   /** Checks that were decided without the store. */
   readonly withoutStore: number
   readonly storeErrors: number
@@ -35,6 +45,7 @@ export interface TrafficTotals {
 export const NO_TRAFFIC: TrafficTotals = {
   checks: [],
   regions: [],
+  shadows: [],
   withoutStore: 0,
   storeErrors: 0,
   storeLatency: [],
@@ -49,6 +60,7 @@ export function trafficOf({ families }: MetricsSnapshot): TrafficTotals {
   return {
     checks: rowsOf(family(METRIC.checks), ['dimension', 'resource', 'result']),
     regions: rowsOf(family(METRIC.regions), ['region', 'result']),
+    shadows: rowsOf(family(METRIC.shadowVersions), ['version', 'resource', 'dimension', 'result']),
     withoutStore: sumOf(family(METRIC.failureModes)),
     storeErrors: sumOf(family(METRIC.redisErrors)),
     storeLatency: latency?.type === 'histogram' ? (latency.samples[0]?.counts ?? []) : [],
@@ -60,6 +72,7 @@ export function trafficSince(now: TrafficTotals, before: TrafficTotals): Traffic
   return {
     checks: countedSince(now.checks, before.checks),
     regions: countedSince(now.regions, before.regions),
+    shadows: countedSince(now.shadows, before.shadows),
     withoutStore: since(now.withoutStore, before.withoutStore),
     storeErrors: since(now.storeErrors, before.storeErrors),
     storeLatency: now.storeLatency.map((count, bucket) => since(count, before.storeLatency[bucket] ?? 0)),
@@ -71,6 +84,7 @@ export function addTraffic(one: TrafficTotals, other: TrafficTotals): TrafficTot
   return {
     checks: added([...one.checks, ...other.checks]),
     regions: added([...one.regions, ...other.regions]),
+    shadows: added([...one.shadows, ...other.shadows]),
     withoutStore: one.withoutStore + other.withoutStore,
     storeErrors: one.storeErrors + other.storeErrors,
     storeLatency: addedLatency(one.storeLatency, other.storeLatency),
@@ -88,6 +102,7 @@ export function boundedTraffic(totals: TrafficTotals, most: number): TrafficTota
     ...totals,
     checks: bounded(totals.checks, most, { resource: OTHER, dimension: OTHER }),
     regions: bounded(totals.regions, most, { region: OTHER }),
+    shadows: bounded(totals.shadows, most, { version: OTHER, resource: OTHER, dimension: OTHER }),
   }
 }
 
@@ -96,6 +111,7 @@ interface Counted {
   readonly resource?: string
   readonly dimension?: string
   readonly region?: string
+  readonly version?: string
   readonly result: string
   readonly count: number
 }
@@ -148,8 +164,8 @@ function bounded<Row extends Counted>(
   return added([...sorted.slice(0, most), ...sorted.slice(most).map((row) => ({ ...row, ...rest }))])
 }
 
-function keyOf({ resource, dimension, region, result }: Counted): string {
-  return JSON.stringify([resource, dimension, region, result])
+function keyOf({ resource, dimension, region, version, result }: Counted): string {
+  return JSON.stringify([resource, dimension, region, version, result])
 }
 
 function addedLatency(one: readonly number[], other: readonly number[]): readonly number[] {
@@ -158,8 +174,8 @@ function addedLatency(one: readonly number[], other: readonly number[]): readonl
   return one.map((count, bucket) => count + (other[bucket] ?? 0))
 }
 
-/** Maximum number of resources and of regions in a response. */
-const MOST_SHARES = 20
+/** The resources and the regions of a response. */
+const MOST_CHECKS: LargestOptions = { most: 20, by: 'checks' }
 
 const SIGNIFICANT_DIGITS = 4
 
@@ -178,12 +194,16 @@ export function trafficPoint(
     storeErrors,
     storeP50Ms: latencyOf(storeLatency, 0.5),
     storeP99Ms: latencyOf(storeLatency, 0.99),
-    resources: largest(byResource),
-    regions: largest(sharesOf(regions, ({ region }) => region)),
+    resources: largestShares(byResource, MOST_CHECKS),
+    regions: largestShares(
+      sharesOf(regions, ({ region }) => region),
+      MOST_CHECKS,
+    ),
   }
 }
 
-function sharesOf<Row extends { readonly result: string; readonly count: number }>(
+/** Checks and denials by name. */
+export function sharesOf<Row extends { readonly result: string; readonly count: number }>(
   rows: readonly Row[],
   nameOf: (row: Row) => string,
 ): readonly TrafficShare[] {
@@ -197,11 +217,22 @@ function sharesOf<Row extends { readonly result: string; readonly count: number 
   return [...shares.values()]
 }
 
-/** The rows with most checks, and all others as one. */
-function largest(shares: readonly TrafficShare[]): readonly TrafficShare[] {
-  const sorted = shares.toSorted((one, other) => other.checks - one.checks || (one.name < other.name ? -1 : 1))
-  if (sorted.length <= MOST_SHARES) return sorted
-  const isShown = (share: TrafficShare, place: number): boolean => place < MOST_SHARES && share.name !== OTHER
+/** How the largest shares are chosen. */
+export interface LargestOptions {
+  /** Maximum number besides `other`. */
+  readonly most: number
+  /** What counts first; the other of the two decides between equals. */
+  readonly by: 'checks' | 'denials'
+}
+
+/** The largest rows, and all others as one. */
+export function largestShares(shares: readonly TrafficShare[], { most, by }: LargestOptions): readonly TrafficShare[] {
+  const second = by === 'checks' ? 'denials' : 'checks'
+  const sorted = shares.toSorted(
+    (one, other) => other[by] - one[by] || other[second] - one[second] || (one.name < other.name ? -1 : 1),
+  )
+  if (sorted.length <= most) return sorted
+  const isShown = (share: TrafficShare, place: number): boolean => place < most && share.name !== OTHER
   const rest = sorted.filter((share, place) => !isShown(share, place))
   return [
     ...sorted.filter(isShown),
@@ -213,7 +244,8 @@ function largest(shares: readonly TrafficShare[]): readonly TrafficShare[] {
   ]
 }
 
-function latencyOf(counts: readonly number[], quantile: number): number | null {
+/** A quantile of durations in milliseconds; null when there were none. */
+export function latencyOf(counts: readonly number[], quantile: number): number | null {
   // Written by another version with other buckets.
   if (counts.length !== DURATION_BOUNDS_MS.length + 1) return null
   const value = bucketQuantile(DURATION_BOUNDS_MS, counts, quantile)

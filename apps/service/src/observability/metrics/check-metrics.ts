@@ -1,15 +1,14 @@
 import { ruleName } from '@sluice/core/internal'
 import type { DescriptorDecision, PolicyDecision, PolicyEvent, PolicyVersions, RuleSet } from '@sluice/core/policy'
 import type { Counter, CounterSeries, HistogramSeries, MetricRegistry } from '@sluice/runtime'
-import { DURATION_BOUNDS_MS, METRIC, NONE, OTHER } from './metric-names.ts'
-
-/** An allowed check with at most this share of the limit remaining is near the limit. */
-const NEAR_SHARE = 5
+import type { ThrottleCounts } from '../throttle-tally.ts'
+import { isNear } from '../throttle-tally.ts'
+import { DURATION_BOUNDS_MS, METRIC, NONE, OTHER, RESULTS } from './metric-names.ts'
+import { RegionCounters } from './region-counters.ts'
 
 /** Maximum number of combinations of resource and dimension; the rest is `other`. */
 const MOST_SERIES = 2000
 
-const RESULTS = ['allowed', 'denied'] as const
 const REASONS = ['allowed', 'exempt', 'unlimited', 'limit', 'never', 'blocked', 'denied', 'unavailable'] as const
 const MODES = ['open', 'closed', 'local'] as const
 
@@ -22,10 +21,16 @@ interface CheckSeries {
   readonly labels: { readonly resource: string; readonly dimension: string }
 }
 
+/** The labels of limits that callers name with their numbers. */
+const AD_HOC = { dimension: 'key', resource: 'CL.THROTTLE' } as const
+
 type ShadowEvent = Extract<PolicyEvent, { readonly type: 'shadow' }>
 
 /** Counts the checks of one thread. Labels are bounded and never contain callers. */
 export class CheckMetrics {
+  readonly #make: (resource: string, dimension: string) => CheckSeries
+  /** Made when the first comes: most services have none. */
+  #throttled: CheckSeries | undefined
   readonly #index: SeriesIndex<CheckSeries>
   readonly #reasons: ReadonlyMap<PolicyDecision['reason'], CounterSeries>
   readonly #allowed: CounterSeries
@@ -35,11 +40,13 @@ export class CheckMetrics {
   readonly #unmatched: CounterSeries
   readonly #anonymous: CounterSeries
   readonly #shadows: Counter<['dimension', 'resource', 'result', 'scope']>
+  readonly #shadowVersions: Counter<['dimension', 'resource', 'result', 'version']>
   readonly #regions: RegionCounters
 
   /** `homeRegion`: the region of the node. */
   constructor(registry: MetricRegistry, homeRegion: string | undefined) {
-    this.#index = new SeriesIndex(checkSeriesIn(registry))
+    this.#make = checkSeriesIn(registry)
+    this.#index = new SeriesIndex(this.#make)
     this.#reasons = reasonsIn(registry)
     this.#allowed = this.#reasons.get('allowed')!
     this.#modes = modesIn(registry)
@@ -70,6 +77,12 @@ export class CheckMetrics {
       name: 'ratelimit_shadow_checks_total',
       help: 'Checks of shadow rules (scope rule) and shadow rule sets (scope version).',
       labels: ['dimension', 'resource', 'result', 'scope'],
+      mostSeries: MOST_SERIES,
+    })
+    this.#shadowVersions = registry.counter({
+      name: METRIC.shadowVersions,
+      help: 'Checks of shadow rule sets by version.',
+      labels: ['dimension', 'resource', 'result', 'version'],
       mostSeries: MOST_SERIES,
     })
     this.#regions = new RegionCounters(registry, homeRegion)
@@ -118,6 +131,22 @@ export class CheckMetrics {
     if (failure !== undefined) this.#modes.get(failure.mode)?.inc()
   }
 
+  /** Counts decisions on limits that callers named with their numbers. All have one resource. */
+  recordThrottled(counts: ThrottleCounts): void {
+    const { allowed, near, limit, never, unavailable } = counts
+    const denied = limit + never + unavailable
+    this.#throttled ??= this.#make(AD_HOC.resource, AD_HOC.dimension)
+    this.#throttled.allowed.inc(allowed)
+    this.#throttled.near.inc(near)
+    this.#throttled.denied.inc(denied)
+    this.#throttled.denials.inc(denied)
+    this.#regions.count(undefined, true, allowed)
+    this.#regions.count(undefined, false, denied)
+    this.#allowed.inc(allowed)
+    for (const reason of ['limit', 'never', 'unavailable'] as const) this.#reasons.get(reason)?.inc(counts[reason])
+    for (const mode of MODES) this.#modes.get(mode)?.inc(counts[mode])
+  }
+
   /** Counts a check that no enforced rule matched. */
   recordUnmatched(): void {
     this.#unmatched.inc()
@@ -136,8 +165,9 @@ export class CheckMetrics {
   /** Counts a shadow decision. */
   recordShadow({ rule, dimension, allowed, version }: ShadowEvent): void {
     const { labels } = this.#index.findRule(rule, dimension, version)
-    const scope = version === 0 ? 'rule' : 'version'
-    this.#shadows.labels({ ...labels, result: allowed ? 'allowed' : 'denied', scope }).inc()
+    const result = allowed ? 'allowed' : 'denied'
+    this.#shadows.labels({ ...labels, result, scope: version === 0 ? 'rule' : 'version' }).inc()
+    if (version !== 0) this.#shadowVersions.labels({ ...labels, result, version: String(version) }).inc()
   }
 }
 
@@ -192,89 +222,6 @@ function modesIn(registry: MetricRegistry): ReadonlyMap<string, CounterSeries> {
     labels: [{ name: 'mode', values: MODES }],
   })
   return new Map(MODES.map((mode) => [mode, modes.labels({ mode })]))
-}
-
-/** Whether an allowed check was near its limit. */
-function isNear(remaining: number | null, limit: number): boolean {
-  return remaining !== null && remaining * NEAR_SHARE <= limit && limit !== Number.POSITIVE_INFINITY
-}
-
-/** Maximum number of regions with their own series, over the life of the process. */
-const MOST_REGIONS = 256
-
-/** The counters of one region. */
-interface RegionSeries {
-  readonly allowed: CounterSeries
-  readonly denied: CounterSeries
-}
-
-/**
- * Counts checks by region. Callers choose the region of a request, so only regions of the active rule sets and of the
- * node are labels. All others count as `other`, and each such check as an overflow.
- */
-export class RegionCounters {
-  readonly #homeRegion: string | undefined
-  readonly #make: (region: string) => RegionSeries
-  readonly #countOverflow: () => void
-  readonly #none: RegionSeries
-  readonly #other: RegionSeries
-  #known: ReadonlyMap<string, RegionSeries>
-  /** The last region, which is often the next one too. */
-  #lastRegion: string | undefined
-  #last: RegionSeries
-
-  /** `homeRegion`: the region of the node. */
-  constructor(registry: MetricRegistry, homeRegion: string | undefined) {
-    const regions = registry.counter({
-      name: METRIC.regions,
-      help: 'Checks by region. Regions that are neither in the rules nor in the setting "region" are other.',
-      labels: ['region', { name: 'result', values: RESULTS }],
-      mostSeries: RESULTS.length * (MOST_REGIONS + 2),
-    })
-    this.#homeRegion = homeRegion
-    this.#make = (region) => ({
-      allowed: regions.labels({ region, result: 'allowed' }),
-      denied: regions.labels({ region, result: 'denied' }),
-    })
-    this.#countOverflow = () => regions.countOverflow()
-    this.#none = this.#make(NONE)
-    this.#other = this.#make(OTHER)
-    this.#last = this.#none
-    this.#known = this.#seriesOf([])
-  }
-
-  /** Sets the regions of the active rule sets. */
-  use({ enforced, candidate }: PolicyVersions): void {
-    this.#known = this.#seriesOf([enforced?.ruleSet, candidate?.ruleSet])
-    this.#lastRegion = undefined
-    this.#last = this.#none
-  }
-
-  /** Counts a check. `region`: of the request. */
-  count(region: string | undefined, allowed: boolean): void {
-    if (region !== this.#lastRegion) {
-      this.#last = region === undefined ? this.#none : (this.#known.get(region) ?? this.#other)
-      this.#lastRegion = region
-    }
-    const series = this.#last
-    if (allowed) series.allowed.inc()
-    else series.denied.inc()
-    if (series === this.#other) this.#countOverflow()
-  }
-
-  #seriesOf(ruleSets: readonly (RuleSet | undefined)[]): ReadonlyMap<string, RegionSeries> {
-    const home = this.#homeRegion === undefined ? [] : [this.#homeRegion]
-    const regions = new Set([
-      ...home,
-      ...ruleSets.flatMap((ruleSet) => (ruleSet === undefined ? [] : regionsOf(ruleSet))),
-    ])
-    return new Map(Array.from(regions, (region) => [region, this.#make(region)]))
-  }
-}
-
-function regionsOf({ regions, rules, tiers = [], exemptions = [] }: RuleSet): readonly string[] {
-  const all = [...rules, ...[...tiers, ...exemptions].flatMap((part) => part.rules ?? [])]
-  return [regions, ...all.map((rule) => rule.regions)].flatMap((factors) => Object.keys(factors ?? {}))
 }
 
 /** The series of one resource by deciding dimension. */

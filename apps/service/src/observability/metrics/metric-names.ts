@@ -2,6 +2,7 @@
 export const METRIC = {
   checks: 'ratelimit_checks_total',
   regions: 'ratelimit_region_checks_total',
+  shadowVersions: 'ratelimit_shadow_version_checks_total',
   failureModes: 'ratelimit_failure_mode_checks_total',
   redisErrors: 'ratelimit_redis_errors_total',
   checkDuration: 'ratelimit_check_duration_ms',
@@ -24,3 +25,6 @@ export const NONE = 'none'
 export const DURATION_BOUNDS_MS: readonly number[] = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 1000,
 ]
+
+/** Values of the label `result`. */
+export const RESULTS = ['allowed', 'denied'] as const

@@ -8,6 +8,7 @@ import { AuditNotes, auditHandlers } from './audit.ts'
 import { blockHandlers, incidentHandlers } from './blocks.ts'
 import type { AdminContext, AdminOptions } from './config-access.ts'
 import { ConfigAccess } from './config-access.ts'
+import type { DecisionOperation } from './decisions.ts'
 import { memberHandlers, overrideHandlers } from './entries.ts'
 import type { GatewayOperation } from './gateway.ts'
 import type { ObservabilityOperation } from './metrics.ts'
@@ -23,6 +24,7 @@ type OtherOperation =
   | AlertOperation
   | ObservabilityOperation
   | GatewayOperation
+  | DecisionOperation
   | SessionOperation
   | ListenerOperation
 

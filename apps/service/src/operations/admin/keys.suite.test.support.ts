@@ -249,10 +249,10 @@ function inOrderOf(operations: readonly Operation[]): readonly Operation[] {
   return [...operations].sort((one, other) => placeOf(one) - placeOf(other))
 }
 
-/** Alerts, sessions, traffic and the gateway are others' work. */
-function isOwn({ role, path, tag }: Operation): boolean {
+/** Alerts, sessions and traffic are others' work. */
+function isOwn({ id, role, tag }: Operation): boolean {
   if (role === 'none' || tag === 'alerts' || tag === 'sessions') return false
-  return !['/admin/live', '/admin/history', '/admin/top', '/admin/gateway'].includes(path)
+  return tag !== 'insight' || id === 'explain' || id === 'listAudit'
 }
 
 /** The id of the key that a token is of. */

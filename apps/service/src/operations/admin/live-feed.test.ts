@@ -1,10 +1,13 @@
-import type { LiveSample } from '@sluice/contract'
+import type { Alert, LiveSample } from '@sluice/contract'
 import type { RuleSet } from '@sluice/core/policy'
 import { describe, expect, it } from 'vitest'
-import { MetricsAggregator } from '../../observability/metrics-aggregator.ts'
 import type { Scene } from '../../observability/observability.test.support.ts'
-import { createScene, IDLE_PROCESS, SECRET } from '../../observability/observability.test.support.ts'
-import { LiveFeed } from './live-feed.ts'
+import { createScene, createSceneNode } from '../../observability/observability.test.support.ts'
+import type { EventFeed } from './event-feed.ts'
+import { StreamLimit } from './event-feed.ts'
+import { figuresOf } from './feed-readers.ts'
+import type { TimedFigures } from './live-feed.ts'
+import { liveFeed } from './live-feed.ts'
 
 const RULES: RuleSet = {
   rules: [{ resource: '/data', dimension: 'user', limit: 2, window: '1h' }],
@@ -12,21 +15,22 @@ const RULES: RuleSet = {
 }
 
 interface FeedScene extends Scene {
-  readonly feed: LiveFeed
+  readonly feed: EventFeed<TimedFigures>
+  readonly limit: StreamLimit
   /** Makes the next reports fail. */
   fails: boolean
 }
 
+const FIRING = { id: 'a1', state: 'firing' } as Alert
+
 function feedScene(mostStreams = 3): FeedScene {
   const scene = createScene({ ruleSet: RULES })
-  const options = new MetricsAggregator({ ...IDLE_PROCESS, firingAlerts: () => 1 })
-  const report = () =>
-    feedOf.fails
-      ? Promise.reject(new Error('no thread answers'))
-      : Promise.resolve(options.merge([{ ...scene.instrument.report(), index: 0, name: 'only' }]))
+  const { threads } = createSceneNode(scene, { alerts: [FIRING] })
+  const figures = () => (feedOf.fails ? Promise.reject(new Error('no thread answers')) : figuresOf(threads, undefined))
   const { clock, sleep, log } = scene
-  const feed = new LiveFeed({ report, clock, sleep, log: log.logger, secret: SECRET, mostStreams })
-  const feedOf: FeedScene = Object.assign(scene, { feed, fails: false })
+  const limit = new StreamLimit(mostStreams)
+  const feed = liveFeed({ figures, nowMs: () => clock.nowMicros() / 1000, sleep, log: log.logger, limit })
+  const feedOf: FeedScene = Object.assign(scene, { feed, limit, fails: false })
   return feedOf
 }
 
@@ -38,7 +42,7 @@ class Client {
   mayRead = true
   #stop: (() => void) | undefined
 
-  open(feed: LiveFeed, lastEventId?: string): boolean {
+  open(feed: EventFeed<TimedFigures>, lastEventId?: string): boolean {
     const answer = feed.open({ lastEventId, mayRead: () => this.mayRead })
     if (answer === undefined) return false
     const end = (): void => {
@@ -66,7 +70,7 @@ class Client {
   }
 }
 
-describe('LiveFeed', () => {
+describe('the live feed', () => {
   it('tells once a second what came since the last time', async () => {
     const { feed, engine, timers, clock } = feedScene()
     const start = clock.nowMicros() / 1000
@@ -101,17 +105,17 @@ describe('LiveFeed', () => {
   })
 
   it('does nothing without readers', async () => {
-    const { feed, timers } = feedScene()
+    const { feed, limit, timers } = feedScene()
     expect(timers.pending).toBe(0)
     const client = new Client()
     client.open(feed)
     await timers.advance(1000)
     expect(timers.pending).toBe(1)
-    expect(feed.streams).toBe(1)
+    expect(limit.open).toBe(1)
     client.leave()
     client.leave()
     expect(timers.pending).toBe(0)
-    expect(feed.streams).toBe(0)
+    expect(limit.open).toBe(0)
     await timers.advance(5000)
     expect(client.samples()).toHaveLength(1)
     const next = new Client()
@@ -173,7 +177,7 @@ describe('LiveFeed', () => {
   })
 
   it('lets go of a reader that is behind twice in a row, and of no other', async () => {
-    const { feed, timers } = feedScene()
+    const { feed, limit, timers } = feedScene()
     const [slow, quick, hiccup] = [new Client(), new Client(), new Client()]
     for (const client of [slow, quick, hiccup]) client.open(feed)
     slow.keepsUp = false
@@ -186,7 +190,7 @@ describe('LiveFeed', () => {
     expect([slow.isEnded, quick.isEnded, hiccup.isEnded]).toEqual([true, false, false])
     expect(slow.samples()).toHaveLength(2)
     expect(quick.samples()).toHaveLength(3)
-    expect(feed.streams).toBe(2)
+    expect(limit.open).toBe(2)
     quick.leave()
     hiccup.leave()
   })
@@ -201,7 +205,7 @@ describe('LiveFeed', () => {
   })
 
   it('ends a stream that was promised when there was room, and is begun when there is none', () => {
-    const { feed } = feedScene(1)
+    const { feed, limit } = feedScene(1)
     const promised = [1, 2].map(() => feed.open({ lastEventId: undefined, mayRead: () => true })!)
     const ended: number[] = []
     const stops = promised.map((answer, number) =>
@@ -212,7 +216,7 @@ describe('LiveFeed', () => {
     )
     expect(ended).toEqual([1])
     for (const stop of stops) stop()
-    expect(feed.streams).toBe(0)
+    expect(limit.open).toBe(0)
   })
 
   it('gives a reader that comes back what it missed of the last minute', async () => {

@@ -9,16 +9,13 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import type { KnownApiKey } from '../../auth/authenticator.ts'
 import { sendStream } from '../../listeners/http/stream-answer.ts'
 import { MINUTE_MS } from '../../observability/history/rollup-recorder.ts'
-import { collectReports, shareReports } from '../../observability/metrics-aggregator.ts'
 import {
   createScene,
+  createSceneNode,
   IDLE_PROCESS,
   MemoryRollups,
   parseMetricsPage,
-  SECRET,
 } from '../../observability/observability.test.support.ts'
-import type { ServiceMessages } from '../../service-context.ts'
-import { SingleThread } from '../../threads/message-bus.ts'
 import type { RawCall } from '../decoded-calls.test.support.ts'
 import { DecodedCalls } from '../decoded-calls.test.support.ts'
 import type { Answer, StreamAnswer } from '../handler.ts'
@@ -36,19 +33,14 @@ const PRINCIPAL = { id: 'slk_abc', name: 'viewer', role: 'viewer' } as const
 
 function handlersScene() {
   const scene = createScene({ ruleSet: RULES })
-  const { clock, sleep, log, instrument } = scene
-  const threads = new SingleThread<ServiceMessages>()
-  shareReports(threads, 'only', () => instrument.report())
-  collectReports(threads, {
-    ...IDLE_PROCESS,
-    startedAt: clock.nowMicros() / 1000,
-    cpuMicros: () => 1_000_000,
-    residentBytes: () => 1024,
-  })
+  const { clock, sleep, log } = scene
+  const startedAt = clock.nowMicros() / 1000
+  const process = { ...IDLE_PROCESS, startedAt, cpuMicros: () => 1_000_000, residentBytes: () => 1024 }
+  const { threads } = createSceneNode(scene, { process })
   const rollups = new MemoryRollups()
   let key: Partial<KnownApiKey> | undefined = { id: PRINCIPAL.id }
   const handlers = observabilityHandlers(
-    { clock, sleep, log: log.logger, secret: SECRET, threads },
+    { clock, sleep, log: log.logger, threads },
     { rollups, keys: { find: (id) => (id === key?.id ? (key as KnownApiKey) : undefined) } },
   )
   const calls = new DecodedCalls(handlers)
@@ -115,6 +107,7 @@ describe('GET /admin/top', () => {
     expect(await ask('')).toEqual({
       // Two generations of five minutes, of which this is the first minute of the second.
       spanMs: 6 * 60_000,
+      nodes: 1,
       dimensions: [
         { dimension: 'ip', entries: [{ entity: '192.0.2.1', denials: 1, error: 0 }] },
         {

@@ -30,7 +30,7 @@ function callerOf(who: NamedCaller, region: string | undefined): Caller {
 }
 
 /** What a rule has counted, with instants as answers have them. */
-function withInstants<R extends { readonly counters: readonly CounterReport[] }>(
+export function withInstants<R extends { readonly counters: readonly CounterReport[] }>(
   report: R,
 ): Omit<R, 'counters'> & { readonly counters: readonly Counter[] } {
   const counters = report.counters.map((counter) => ({

@@ -12,7 +12,10 @@ import { slotHandlers } from './slots.ts'
 
 /** What the check API works with. */
 export interface CheckContext
-  extends Pick<ServiceContext, 'clock' | 'random' | 'store' | 'engine' | 'secret' | 'nextId' | 'threads'> {
+  extends Pick<
+    ServiceContext,
+    'clock' | 'random' | 'store' | 'engine' | 'secret' | 'nextId' | 'threads' | 'decisions'
+  > {
   readonly settings: Pick<Settings, 'headers' | 'retryJitter' | 'region'>
   readonly follower: Pick<ConfigFollower, 'hasRules'>
 }

@@ -5,6 +5,7 @@ import type { Clock } from '@sluice/core'
 import type { PolicyDecision, PolicyEngine, PolicyRequest } from '@sluice/core/policy'
 import type { Random } from '@sluice/runtime'
 import { isRuntimeError } from '@sluice/runtime'
+import type { DecisionSample } from '../../observability/decision-sample.ts'
 import type { ServiceContext } from '../../service-context.ts'
 import type { Settings } from '../../settings.ts'
 import type { Answer, AnyHandler, OperationHandlers } from '../handler.ts'
@@ -74,6 +75,8 @@ export interface DecisionAnswerParts {
   /** `Retry-After` is longer than the wait by up to so much of it: 0 to 1. */
   readonly retryJitter: number
   readonly random: Random
+  /** Learns the id of each decision. Default: none. */
+  readonly decisions?: Pick<DecisionSample, 'name'> | undefined
 }
 
 /**
@@ -85,13 +88,15 @@ export class DecisionAnswers {
   readonly #profile: HeaderProfile
   readonly #retryJitter: number
   readonly #random: Random
+  readonly #decisions: DecisionAnswerParts['decisions']
 
-  constructor({ clock, nextId, profile, retryJitter, random }: DecisionAnswerParts) {
+  constructor({ clock, nextId, profile, retryJitter, random, decisions }: DecisionAnswerParts) {
     this.#clock = clock
     this.#nextId = nextId
     this.#profile = profile
     this.#retryJitter = retryJitter
     this.#random = random
+    this.#decisions = decisions
   }
 
   /** The answer to a check. */
@@ -126,7 +131,9 @@ export class DecisionAnswers {
   }
 
   #answerOf(decision: PolicyDecision): CheckAnswer {
-    return checkAnswer(decision, decision.dimension, this.#idOrNone())
+    const id = this.#idOrNone()
+    if (id !== undefined) this.#decisions?.name(decision, id)
+    return checkAnswer(decision, decision.dimension, id)
   }
 
   /** A decision is answered even if no id can be made for it, such as while the clock is behind. */
@@ -145,11 +152,13 @@ export function decisionAnswers({
   clock,
   nextId,
   random,
+  decisions,
   settings,
-}: Pick<ServiceContext, 'clock' | 'nextId' | 'random'> & {
+}: Pick<ServiceContext, 'clock' | 'nextId' | 'random' | 'decisions'> & {
   readonly settings: Pick<Settings, 'headers' | 'retryJitter'>
 }): DecisionAnswers {
-  return new DecisionAnswers({ clock, nextId, random, profile: settings.headers, retryJitter: settings.retryJitter })
+  const { headers: profile, retryJitter } = settings
+  return new DecisionAnswers({ clock, nextId, random, decisions, profile, retryJitter })
 }
 
 /** {@link policyRequestOf} for the requests of a node. */

@@ -3,7 +3,9 @@ import { FakeClock } from '@sluice/testing'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ThrottleAnswer } from './ad-hoc-limits.ts'
-import { AdHocLimits, MAX_AD_HOC_LIMITS } from './ad-hoc-limits.ts'
+import { AdHocLimits } from './ad-hoc-limits.ts'
+
+const MAX_AD_HOC_LIMITS = 20
 
 /** The algorithm of redis-cell in its own terms: one theoretical arrival time for each key, in nanoseconds. */
 class RedisCell {
@@ -29,6 +31,7 @@ class RedisCell {
       remaining: Number((tolerance - ttl) / interval),
       retryAfterSeconds: allowed || increment > tolerance ? -1 : seconds(lateBy),
       resetAfterSeconds: seconds(ttl),
+      failure: undefined,
     }
   }
 }
@@ -58,7 +61,7 @@ describe('CL.THROTTLE', () => {
     fc.assert(
       fc.property(numbers, fc.array(call, { minLength: 1, maxLength: 40 }), (limit, calls) => {
         const clock = new FakeClock()
-        const limits = new AdHocLimits(memoryStore({ clock, maxKeys: 64 }))
+        const limits = new AdHocLimits(memoryStore({ clock, maxKeys: 64 }), MAX_AD_HOC_LIMITS)
         const model = new RedisCell()
         for (const { quantity, afterMicros } of calls) {
           clock.advance(afterMicros)
@@ -73,7 +76,7 @@ describe('CL.THROTTLE', () => {
   })
 
   it('counts each key, each combination of numbers and each tenant on its own', () => {
-    const limits = new AdHocLimits(memoryStore({ clock: new FakeClock() }))
+    const limits = new AdHocLimits(memoryStore({ clock: new FakeClock() }), MAX_AD_HOC_LIMITS)
     const remaining = (more: object): number =>
       (limits.throttle({ ...LIMIT, key: 'k', quantity: 1, ...more }) as ThrottleAnswer).remaining
     expect(remaining({})).toBe(15)
@@ -89,7 +92,7 @@ describe('CL.THROTTLE', () => {
   it('is shared by threads to the unit', () => {
     const clock = new FakeClock()
     const store = sharedMemoryStore({ clock, maxKeys: 1000 })
-    const [one, other] = [new AdHocLimits(store), new AdHocLimits(store)]
+    const [one, other] = [new AdHocLimits(store, MAX_AD_HOC_LIMITS), new AdHocLimits(store, MAX_AD_HOC_LIMITS)]
     const taken = Array.from({ length: 20 }, (_, index) =>
       (index % 2 === 0 ? one : other).throttle({ ...LIMIT, key: 'k', quantity: 1 }),
     )
@@ -98,7 +101,7 @@ describe('CL.THROTTLE', () => {
   })
 
   it('knows a bounded number of limits, and those that it knows still count', () => {
-    const limits = new AdHocLimits(memoryStore({ clock: new FakeClock() }))
+    const limits = new AdHocLimits(memoryStore({ clock: new FakeClock() }), MAX_AD_HOC_LIMITS)
     const ask = (count: number): unknown => limits.throttle({ ...LIMIT, count, key: 'k', quantity: 1 })
     for (let count = 1; count <= MAX_AD_HOC_LIMITS; count++) expect(ask(count)).toBeDefined()
     expect(ask(MAX_AD_HOC_LIMITS + 1)).toBeUndefined()

@@ -1,3 +1,4 @@
+import type { FailureMode } from '@sluice/core'
 import { joinKey, type Store } from '@sluice/core'
 import { compileRule, createBatch, createItem, decide, MICROS_PER_SECOND, NEVER } from '@sluice/core/internal'
 import type { Batch } from '@sluice/core/store'
@@ -25,6 +26,8 @@ export interface ThrottleAnswer {
   /** -1 if allowed, and if the quantity can never fit. */
   retryAfterSeconds: number
   resetAfterSeconds: number
+  /** How it was decided without the store; undefined if the store decided. */
+  failure: FailureMode | undefined
 }
 
 /** Largest burst, count and quantity. */
@@ -32,9 +35,6 @@ export const MAX_UNITS = 1_000_000_000
 
 /** Longest period, in seconds: about 31 years. */
 export const MAX_PERIOD_SECONDS = 1_000_000_000
-
-/** Maximum number of different limits. Each takes memory until the process ends. */
-export const MAX_AD_HOC_LIMITS = 1000
 
 /** One limit by its numbers. */
 interface AdHocLimit {
@@ -56,16 +56,13 @@ export class AdHocLimits {
   readonly #limits = new Map<string, AdHocLimit>()
   /** Most callers use few limits, in long runs. */
   #last: AdHocLimit | undefined
-  readonly #answer: ThrottleAnswer = {
-    allowed: false,
-    limit: 0,
-    remaining: 0,
-    retryAfterSeconds: 0,
-    resetAfterSeconds: 0,
-  }
+  readonly #answer: ThrottleAnswer = emptyAnswer()
+  /** Maximum number of different limits. Each takes memory until the process ends. */
+  readonly max: number
 
-  constructor(store: Store) {
+  constructor(store: Store, max: number) {
     this.#store = store
+    this.max = max
   }
 
   /** Whether the store does, so that answers are never promises. */
@@ -112,7 +109,7 @@ export class AdHocLimits {
     // Keys of tenants are joined with the tenant, so they need counters that other keys cannot name.
     const name = `*CL.THROTTLE${isOfTenant ? '@tenant' : ''}:${maxBurst}:${count}:${periodSeconds}`
     const known = this.#limits.get(name)
-    if (known !== undefined || this.#limits.size >= MAX_AD_HOC_LIMITS) {
+    if (known !== undefined || this.#limits.size >= this.max) {
       this.#last = known ?? last
       return known
     }
@@ -126,9 +123,17 @@ export class AdHocLimits {
   }
 }
 
-const FINISH = {
-  finish: (batch: Batch): ThrottleAnswer =>
-    answerOn(batch, { allowed: false, limit: 0, remaining: 0, retryAfterSeconds: 0, resetAfterSeconds: 0 }),
+const FINISH = { finish: (batch: Batch): ThrottleAnswer => answerOn(batch, emptyAnswer()) }
+
+function emptyAnswer(): ThrottleAnswer {
+  return {
+    allowed: false,
+    limit: 0,
+    remaining: 0,
+    retryAfterSeconds: 0,
+    resetAfterSeconds: 0,
+    failure: undefined,
+  }
 }
 
 function answerOn(batch: Batch, answer: ThrottleAnswer): ThrottleAnswer {
@@ -136,6 +141,7 @@ function answerOn(batch: Batch, answer: ThrottleAnswer): ThrottleAnswer {
   const isUnknown = batch.failure?.mode === 'open'
   const retryAt = Math.max(verdict.retryAt, blockedUntil)
   answer.allowed = batch.allowed
+  answer.failure = batch.failure?.mode
   answer.limit = limit.capacity
   answer.remaining = isUnknown || blockedUntil > batch.now ? 0 : verdict.remaining
   answer.retryAfterSeconds = batch.allowed || retryAt === NEVER ? -1 : secondsUntil(retryAt, batch.now)

@@ -138,7 +138,9 @@ function OpenEditor({ document, rules, isRestored, onPublished }: OpenEditorProp
       ) : null}
       {isRestored ? <Notice icon="check">This is the edit that you began before the page was loaded.</Notice> : null}
       <div class={classes.layout}>
-        <RuleNavigator document={document} selected={selected} />
+        <div class={classes.side}>
+          <RuleNavigator document={document} selected={selected} />
+        </div>
         <div class={classes.main}>
           {view === 'yaml' ? (
             <TextEditor document={document} onText={(text) => keepEdit(withText(document, text))} />
@@ -146,13 +148,15 @@ function OpenEditor({ document, rules, isRestored, onPublished }: OpenEditorProp
             <SelectedRule document={document} index={selected} />
           )}
         </div>
-        <Card title={changes.length === 0 ? 'Changes' : `Changes: ${changes.length}`}>
-          {isValid(document) ? (
-            <ChangeList changes={changes} />
-          ) : (
-            <p class={classes.muted}>Changes are shown when all problems are solved.</p>
-          )}
-        </Card>
+        <div class={classes.side}>
+          <Card title={changes.length === 0 ? 'Changes' : `Changes: ${changes.length}`}>
+            {isValid(document) ? (
+              <ChangeList changes={changes} />
+            ) : (
+              <p class={classes.muted}>Changes are shown when all problems are solved.</p>
+            )}
+          </Card>
+        </div>
       </div>
       <PublishDialog
         document={isPublishing.value ? document : undefined}

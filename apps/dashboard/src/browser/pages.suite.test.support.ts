@@ -1,0 +1,163 @@
+import type { Browser } from 'playwright-core'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { RealService, Running } from './real-service.test.support.ts'
+import { accessibilityProblems, openPage } from './real-service.test.support.ts'
+
+const RULE_SET = {
+  rules: [
+    { resource: '/orders', methods: ['POST'], dimension: 'user', limit: 100, window: '1m', burst: 20 },
+    { resource: '/login', dimension: 'ip', algorithm: 'sliding-window-log', limit: 5, window: '1m' },
+    { resource: '*', dimension: 'tenant', limit: 5000, window: '1m', shadow: true },
+  ],
+  tiers: [{ name: 'premium', multiplier: 10 }],
+  exemptions: [{ name: 'health', match: { resource: '/health' } }],
+  denyList: [{ name: 'scrapers', match: { cidrs: ['198.51.100.0/24'] } }],
+}
+
+/** Every page, and a text that says that it has loaded. */
+const PAGES = [
+  ['/usage?user=ada', 'Counters of user ada'],
+  ['/explain?resource=/orders&method=POST&user=ada', 'Would be allowed'],
+  ['/rules', '3 rules'],
+  ['/rules?tab=versions', 'Versions of the rule set'],
+  ['/rules?tab=overrides', 'They hold in the place of'],
+  ['/rules?tab=tiers', 'Members of tiers'],
+  ['/rules?tab=exemptions', 'No rule limits calls of /health.'],
+  ['/rules?tab=deny-list', 'Denies all calls from'],
+  ['/rules?tab=blocks', 'abuse report'],
+  ['/rules/edit', 'Each user may call POST /orders'],
+  ['/rules/edit?view=yaml', 'rules.yaml'],
+  ['/playground', 'Side by side'],
+  ['/gateway', 'This node has no gateway'],
+  ['/alerts', 'Nothing is firing'],
+  ['/api-keys', 'valid'],
+  ['/sessions', 'this browser'],
+  ['/audit', 'version.stage'],
+] as const
+
+/** Every page against the real service: accessible, within the policy, on a phone, by role. */
+export function pagesSuite(running: Running): void {
+  describe('pages', () => {
+    let service: RealService
+    let browser: Browser
+
+    beforeAll(async () => {
+      ;({ service, browser } = running())
+      await service.admin('POST', '/admin/versions', { ruleSet: RULE_SET, basedOn: 1, note: 'limits of the shop' })
+      await service.admin('POST', '/admin/versions/2/stage', { stage: 'enforce' })
+      const block = { dimension: 'ip', entity: '203.0.113.9', duration: '1h', reason: 'abuse report 4711' }
+      await service.admin('PUT', '/admin/blocks', block)
+      const terms = { multiplier: 2 }
+      await service.admin('PUT', '/admin/overrides', { dimension: 'user', entity: 'ada', resource: '/orders', terms })
+      await service.admin('PUT', '/admin/members', { dimension: 'tenant', entity: 'acme', tier: 'premium' })
+    })
+
+    // Only colours differ between light and dark.
+    it.each([
+      ['light', []],
+      ['dark', ['color-contrast']],
+    ] as const)('are accessible and keep the policy in %s', async (colorScheme, rules) => {
+      const { page, problems } = await openPage(browser, service.url, { key: service.adminKey, colorScheme })
+      const found: Record<string, readonly string[]> = {}
+      for (const [path, text] of PAGES) {
+        await page.goto(new URL(path, service.url).href)
+        await page.getByText(text).first().waitFor()
+        const wrong = await accessibilityProblems(page, rules)
+        if (wrong.length > 0) found[path] = wrong
+      }
+      expect(found).toEqual({})
+      expect(problems).toEqual([])
+      await page.context().close()
+    })
+
+    it('fit on a phone', async () => {
+      const viewport = { width: 390, height: 844 }
+      const { page, problems } = await openPage(browser, service.url, { key: service.adminKey, viewport })
+      const widths: Record<string, number> = {}
+      for (const [path, text] of PAGES) {
+        await page.goto(new URL(path, service.url).href)
+        await page.getByText(text).first().waitFor()
+        widths[path] = await page.evaluate(() => document.documentElement.scrollWidth)
+      }
+      expect(widths).toEqual(Object.fromEntries(PAGES.map(([path]) => [path, 390])))
+      expect(problems).toEqual([])
+      await page.context().close()
+    })
+
+    it('explain a pasted curl command, and leave its secrets out', async () => {
+      const { page } = await openPage(browser, new URL('/explain', service.url).href, { key: service.adminKey })
+      const curl = "curl https://shop/login -H 'X-Forwarded-For: 198.51.100.7' -H 'Authorization: Bearer secret-1'"
+      await page.getByLabel('Paste a request').fill(curl)
+      await page.getByText('The Authorization header was left out').waitFor()
+      await page.getByRole('button', { name: 'Explain', exact: true }).click()
+      await page.getByText('The deny list denies it whatever the rules say: entry scrapers.').waitFor()
+      expect(page.url()).toContain('resource=%2Flogin')
+      expect(page.url()).not.toContain('secret-1')
+      await page.context().close()
+    })
+
+    it('show the double burst of a fixed window, without signing in, and a scenario as a link', async () => {
+      const { page, problems } = await openPage(browser, new URL('/playground', service.url).href)
+      await page.getByText('at most 40 in 10s: 2.0 times the limit').first().waitFor()
+      await page.getByLabel('Calls', { exact: true }).fill('5')
+      await page.getByLabel('Calls on each side').fill('5')
+      await page.getByText('at most 10 in 10s: 2.0 times the limit').first().waitFor()
+      await page.getByLabel('Leaky bucket (queue)').check()
+      await page.reload()
+      const fixed = page.getByRole('img', { name: /^Fixed window/ })
+      expect(await fixed.getAttribute('aria-label')).toBe(
+        'Fixed window: 20 calls admitted, 0 denied, at most 10 within 10s, where the limit is 5.',
+      )
+      await page.getByRole('img', { name: /^Leaky bucket \(queue\)/ }).waitFor()
+      const traffic = page.getByRole('slider', { name: /^Traffic/ })
+      await traffic.focus()
+      await page.keyboard.press('PageUp')
+      await page.waitForURL(/shape=drawn/)
+      expect(problems).toEqual([])
+      await page.context().close()
+    })
+
+    it('offer a viewer nothing that it may not do', async () => {
+      const issued = await service.admin('POST', '/admin/api-keys', { name: 'reader', role: 'viewer' })
+      const { token } = issued as { token: string }
+      const { page, problems } = await openPage(browser, new URL('/rules', service.url).href, { key: token })
+      await page.getByText('Your API key has the role viewer; changes here need the role editor.').waitFor()
+      await page.getByText('3 rules').waitFor()
+      expect(await page.getByRole('button', { name: 'New rule' }).count()).toBe(0)
+      expect(await page.getByRole('link', { name: 'Edit', exact: true }).count()).toBe(0)
+      await page.goto(new URL('/usage?user=ada', service.url).href)
+      await page.getByRole('heading', { name: 'Counters of user ada' }).waitFor()
+      expect(await page.getByRole('button', { name: 'Override' }).count()).toBe(0)
+      await page.goto(new URL('/api-keys', service.url).href)
+      await page.getByText('changes here need the role admin').waitFor()
+      expect(problems).toEqual([])
+      await page.context().close()
+    })
+
+    it('override, reset and block from the row of a caller, each in the audit log', async () => {
+      const call = { user: 'eve', resource: '/orders', method: 'POST' }
+      for (let calls = 0; calls < 20; calls++) expect(await service.check(call)).toBe(200)
+      expect(await service.check(call)).toBe(429)
+      const { page } = await openPage(browser, new URL('/usage?user=eve', service.url).href, { key: service.adminKey })
+      await page.getByRole('button', { name: 'Reset', exact: true }).first().click()
+      await page.getByLabel('Note').fill('import of last night')
+      await page.getByRole('button', { name: 'Reset counters' }).click()
+      await page.getByText('One counter starts anew.').waitFor()
+      expect(await service.check(call)).toBe(200)
+      await page.getByRole('button', { name: 'Override' }).first().click()
+      await page.getByLabel('Multiplier').fill('3')
+      await page.getByRole('button', { name: 'Set override' }).click()
+      await page.getByText('3 times the limit for rules of').waitFor()
+      await page.getByRole('button', { name: 'Block' }).last().click()
+      await page.getByLabel('Reason').fill('tried again')
+      await page.getByRole('dialog').getByRole('button', { name: 'Block' }).click()
+      await page.getByText('(tried again)').waitFor()
+      expect(await service.check(call)).toBe(429)
+      await page.goto(new URL('/audit', service.url).href)
+      for (const action of ['block.put', 'override.put', 'counters.reset'])
+        await page.getByText(action).first().waitFor()
+      await page.getByText('import of last night').waitFor()
+      await page.context().close()
+    })
+  })
+}

@@ -1,0 +1,158 @@
+import { systemMonotonicMs } from '@sluice/core/internal'
+import type { Browser, Page } from 'playwright-core'
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { RealService, Running } from './real-service.test.support.ts'
+import { accessibilityProblems, openPage } from './real-service.test.support.ts'
+
+const ORDERS = { resource: '/orders', dimension: 'user', limit: 100, window: '1m' }
+const EXPORT = { resource: '/export', dimension: 'tenant', limit: 10, window: '1h' }
+
+/** The rule editor against the real service: what is published holds, and two editors lose nothing. */
+export function ruleEditorSuite(running: Running): void {
+  describe('the rule editor', () => {
+    let service: RealService
+    let browser: Browser
+    let users = 0
+
+    beforeAll(() => {
+      ;({ service, browser } = running())
+    })
+
+    beforeEach(async () => {
+      await publish([ORDERS, EXPORT])
+    })
+
+    async function enforcedVersion(): Promise<number> {
+      const { items } = (await service.admin('GET', '/admin/versions')) as {
+        items: { number: number; stage: string }[]
+      }
+      return items.find(({ stage }) => stage === 'enforce')!.number
+    }
+
+    /** Enforces these rules, as another editor would. */
+    async function publish(rules: readonly object[]): Promise<void> {
+      const draft = { ruleSet: { rules }, basedOn: await enforcedVersion() }
+      const { number } = (await service.admin('POST', '/admin/versions', draft)) as { number: number }
+      await service.admin('POST', `/admin/versions/${number}/stage`, { stage: 'enforce' })
+    }
+
+    async function enforcedRules(): Promise<readonly object[]> {
+      const version = await service.admin('GET', `/admin/versions/${await enforcedVersion()}`)
+      return (version as { ruleSet: { rules: object[] } }).ruleSet.rules
+    }
+
+    async function openEditor(query: string): Promise<{ page: Page; problems: readonly string[] }> {
+      const url = new URL(`/rules/edit${query}`, service.url).href
+      const opened = await openPage(browser, url, { key: service.adminKey })
+      await opened.page.getByRole('heading', { name: 'Edit rules' }).waitFor()
+      return opened
+    }
+
+    async function reviewAndPublish(page: Page): Promise<void> {
+      await page.getByRole('button', { name: 'Review and publish' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Publish', exact: true }).click()
+    }
+
+    it('changes a limit, and the next request is denied within a second', async () => {
+      const { page, problems } = await openEditor('?rule=/orders@user')
+      users += 1
+      const call = { user: `user-${users}`, resource: '/orders' }
+      expect(await service.check(call)).toBe(200)
+      await page.getByLabel('Limit', { exact: true }).fill('1')
+      await page.getByText('Each user may call /orders once a minute.').first().waitFor()
+      await page.getByRole('button', { name: 'Review and publish' }).click()
+      await page.getByLabel('Why').fill('too many orders')
+      const beganAt = systemMonotonicMs()
+      await page.getByRole('dialog').getByRole('button', { name: 'Publish', exact: true }).click()
+      await page.getByText(/Version \d+ is enforced/).waitFor()
+      expect(await service.check(call)).toBe(429)
+      expect(systemMonotonicMs() - beganAt).toBeLessThan(1000)
+      await page.getByText('Each user may call /orders once a minute.').waitFor()
+      expect(problems).toEqual([])
+      await page.context().close()
+    })
+
+    it('shows problems at their fields and lines, and lets nothing wrong be published', async () => {
+      const { page } = await openEditor('?rule=/orders@user')
+      await page.getByLabel('Window', { exact: true }).fill('1 fortnight')
+      await page.getByText('"1 fortnight" is not a duration').waitFor()
+      expect(await page.getByRole('button', { name: 'Review and publish' }).isDisabled()).toBe(true)
+      expect(await accessibilityProblems(page)).toEqual([])
+      await page.getByRole('button', { name: 'YAML' }).click()
+      const text = page.getByLabel('Rule set as YAML')
+      await text.fill((await text.inputValue()).replace('"1 fortnight"', '30s').replace('limit: 100', 'limit: many'))
+      await page.getByRole('button', { name: 'Line 4' }).waitFor()
+      await page.getByText('/rules/0/limit: "many" is not').waitFor()
+      await text.fill((await text.inputValue()).replace('many', '7'))
+      await page.getByRole('button', { name: 'Form' }).click()
+      await page.getByText('Each user may call /orders 7 times every 30 seconds.').first().waitFor()
+      await page.context().close()
+    })
+
+    it('keeps an edit over a reload', async () => {
+      const { page } = await openEditor('?rule=new')
+      await page.getByLabel('Resource').fill('/login')
+      await page.getByLabel('Counts').selectOption('ip')
+      await page.reload()
+      await page.getByText('This is the edit that you began before the page was loaded.').waitFor()
+      await reviewAndPublish(page)
+      await page.getByText(/is enforced/).waitFor()
+      expect(await enforcedRules()).toEqual([
+        ORDERS,
+        EXPORT,
+        { resource: '/login', dimension: 'ip', limit: 100, window: '1m' },
+      ])
+      await page.context().close()
+    })
+
+    it('shows two editors to each other, and loses neither', async () => {
+      const { page, problems } = await openEditor('?rule=/orders@user')
+      await page.getByLabel('Limit', { exact: true }).fill('80')
+      await publish([
+        { ...ORDERS, limit: 60 },
+        { ...EXPORT, limit: 20 },
+      ])
+      await page.getByText(/was published while you edit/).waitFor()
+      await reviewAndPublish(page)
+      const dialog = page.getByRole('dialog', { name: 'Somebody else published' })
+      await dialog.getByText('Both changed').waitFor()
+      expect(await accessibilityProblems(page)).toEqual([])
+      await dialog.getByRole('button', { name: 'Put both together' }).click()
+      await page.getByText('Changes: 1').waitFor()
+      await reviewAndPublish(page)
+      await page.getByText(/is enforced/).waitFor()
+      expect(await enforcedRules()).toEqual([
+        { ...ORDERS, limit: 80 },
+        { ...EXPORT, limit: 20 },
+      ])
+      expect(problems).toEqual([])
+      await page.context().close()
+    })
+
+    it('measures a version first, enforces it, and rolls it back', async () => {
+      const { page, problems } = await openEditor('?rule=/orders@user')
+      const before = await enforcedVersion()
+      await page.getByLabel('Limit', { exact: true }).fill('2')
+      await page.getByRole('button', { name: 'Review and publish' }).click()
+      await page.getByRole('button', { name: 'Shadow', exact: true }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Publish', exact: true }).click()
+      await page.getByText(`Version ${before + 1} is measured.`).waitFor()
+      expect(await enforcedVersion()).toBe(before)
+      await page.getByRole('button', { name: 'Enforce', exact: true }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Enforce', exact: true }).click()
+      await page.getByText('Each user may call /orders 2 times a minute.').waitFor()
+      expect(await enforcedVersion()).toBe(before + 1)
+      await page.getByRole('tab', { name: 'Versions' }).click()
+      await page
+        .getByRole('row', { name: new RegExp(`^${before} retired`) })
+        .getByRole('button', { name: 'Roll back' })
+        .click()
+      await page.getByText('limit').first().waitFor()
+      await page.getByRole('dialog').getByRole('button', { name: 'Roll back' }).click()
+      await page.getByText(`version ${before}`, { exact: true }).waitFor()
+      expect(await enforcedVersion()).toBe(before)
+      expect(problems).toEqual([])
+      await page.context().close()
+    })
+  })
+}
