@@ -2,7 +2,7 @@ import type { AcknowledgeRequest, Alert, SilenceRequest } from '../admin/alert-b
 import { ACKNOWLEDGE_REQUEST, ALERT, ALERT_PAGE, DEAD_LETTER_PAGE, SILENCE_REQUEST } from '../admin/alert-bodies.ts'
 import { ref } from '../schema/json-schema.ts'
 import type { ProblemCode } from '../service/problem.ts'
-import { operations, PAGE_PARAMETERS, pathPart } from './operation.ts'
+import { NODE_PARAMETER, operations, PAGE_PARAMETERS, pathPart } from './operation.ts'
 
 const PROBLEMS_OF_ALL: readonly ProblemCode[] = ['SLUICE_HTTP_OVERLOADED']
 
@@ -17,10 +17,12 @@ export const ALERT_OPERATIONS = operations('alerts', {
     path: '/admin/alerts',
     role: 'viewer',
     summary: 'Lists alerts',
-    description: 'Those that hold first, then those that held, newest first.',
-    parameters: PAGE_PARAMETERS,
+    description:
+      'Those that hold first, on any node, then those that held on this one, newest first. Alerts of the cluster and of ' +
+      'this node can be acknowledged and silenced here.',
+    parameters: { ...PAGE_PARAMETERS, ...NODE_PARAMETER },
     answers: { 200: { description: 'The alerts.', schema: ALERT_PAGE.ref } },
-    problems: PROBLEMS_OF_ALL,
+    problems: ['SLUICE_HTTP_NOT_FOUND', ...PROBLEMS_OF_ALL],
   },
   acknowledgeAlert: {
     method: 'POST',
@@ -31,7 +33,7 @@ export const ALERT_OPERATIONS = operations('alerts', {
     parameters: WHICH,
     body: ref<AcknowledgeRequest>(ACKNOWLEDGE_REQUEST),
     answers: { 200: { description: 'The alert.', schema: ref<Alert>(ALERT) } },
-    problems: PROBLEMS_OF_ALL,
+    problems: ['SLUICE_HTTP_CONFLICT', ...PROBLEMS_OF_ALL],
   },
   silenceAlert: {
     method: 'POST',
@@ -42,7 +44,7 @@ export const ALERT_OPERATIONS = operations('alerts', {
     parameters: WHICH,
     body: ref<SilenceRequest>(SILENCE_REQUEST),
     answers: { 200: { description: 'The alert.', schema: ref<Alert>(ALERT) } },
-    problems: PROBLEMS_OF_ALL,
+    problems: ['SLUICE_HTTP_CONFLICT', ...PROBLEMS_OF_ALL],
   },
   listDeadLetters: {
     method: 'GET',

@@ -91,11 +91,11 @@ export class RequestHeaders {
   readonly #actions = new Map<string, number>()
   readonly #spellings = new Map<string, number>()
   readonly #random: Random
-  /** Whether the request that is being built continues a trace. */
-  #isTraced = false
   /** Of trace and parent id; overwritten for each request. */
   readonly #traceWords = new Uint32Array(6)
   readonly #traceBytes = Buffer.from(this.#traceWords.buffer)
+  /** Whether the request that is being built continues a trace. */
+  #isTraced = false
 
   /** `removed`: further headers, in lower case, that never reach an upstream. */
   constructor(removed: ReadonlySet<string>, random: Random) {

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { ConfigEvent, FileConfig } from '@sluice/config-store'
 import type { GatewayRoute } from '@sluice/contract'
 import type { Clock, Random, Timers } from '@sluice/core'
 import { systemTimers } from '@sluice/core'
@@ -7,6 +8,7 @@ import type { GatewayParts as FileParts, PolicyEngine } from '@sluice/core/polic
 import type { CompiledConfig, Gateway, GatewayConfig, IdentifierParts } from '@sluice/gateway'
 import { CredentialIdentifier, compileGateway, createGateway, createUpstream } from '@sluice/gateway'
 import type { Logger, MetricRegistry } from '@sluice/runtime'
+import { followGatewayFile } from '../../config/rule-source.ts'
 import { errorFields } from '../../observability/error-fields.ts'
 import type { ThreadGateway } from '../../observability/gateway-status.ts'
 import type { HealthCheck } from '../../operations/health.ts'
@@ -62,6 +64,8 @@ export class GatewayListener implements Listener {
   readonly #timers: Timers = systemTimers
   readonly #identityParts: IdentifierParts
   readonly #demo = new DemoUpstream()
+  /** Of a file with routes and without rules. Undefined: {@link use} is called with the parts of the rules file. */
+  readonly #follower: FileConfig | undefined
   #demoOrigin: string | undefined
   #gateway: Gateway | undefined
   #identifier: CredentialIdentifier | undefined
@@ -79,6 +83,8 @@ export class GatewayListener implements Listener {
     this.#parts = parts
     const { clock, random, countFailure, metrics, log } = parts
     const observed = new IdentityMetrics(metrics, log)
+    const { file } = parts.gateway
+    this.#follower = file === undefined ? undefined : this.#follow(file)
     this.#identityParts = { clock, random, timers: this.#timers, countFailure, ...observed.hooks }
   }
 
@@ -98,6 +104,17 @@ export class GatewayListener implements Listener {
   }
 
   async start(): Promise<void> {
+    try {
+      await this.#follower?.ready()
+      await this.#start()
+    } catch (error) {
+      await this.#follower?.close()
+      await this.#demo.stop()
+      throw error
+    }
+  }
+
+  async #start(): Promise<void> {
     const wanted = await this.#wanted()
     const config = this.#compile(wanted.written)
     const gateway = this.#create(config)
@@ -105,7 +122,6 @@ export class GatewayListener implements Listener {
       await gateway.start()
     } catch (error) {
       await gateway.stop()
-      await this.#demo.stop()
       const { settings, port } = this.#parts
       if ((error as NodeJS.ErrnoException).syscall === undefined) throw error
       throw listenError(error as NodeJS.ErrnoException, listenAttempt('gateway', settings, port))
@@ -119,6 +135,7 @@ export class GatewayListener implements Listener {
   }
 
   async stop(): Promise<void> {
+    await this.#follower?.close()
     await this.#reloading
     await this.#gateway?.stop()
     await this.#demo.stop()
@@ -141,7 +158,7 @@ export class GatewayListener implements Listener {
       upstreams,
       waitingFor: [...services, ...(this.#wasReady ? [] : missing)],
       keySet: this.#identifier?.keySet,
-      problem: this.#problem,
+      problem: this.#problem ?? this.#refused(),
     }
   }
 
@@ -149,6 +166,26 @@ export class GatewayListener implements Listener {
   check(): HealthCheck {
     const status = this.status()
     return status === undefined ? { name: 'gateway', ready: false, detail: 'not started' } : gatewayHealth(status)
+  }
+
+  #follow(file: string): FileConfig {
+    const { clock, log } = this.#parts
+    const observe = (event: ConfigEvent): void => {
+      if (event.type === 'refused' || event.type === 'unavailable') {
+        log.error('the routes in the file cannot be used: the previous ones stay in use', {
+          file,
+          error: errorFields(event.error),
+        })
+      }
+    }
+    return followGatewayFile(file, { clock, observe, onGateway: (parts) => this.use(parts) })
+  }
+
+  /** Why the file that has only routes is not in use. */
+  #refused(): string | undefined {
+    const { refused = [], unavailableSince } = this.#follower?.stats() ?? {}
+    if (refused.length > 0) return refused[0]!.reason
+    return unavailableSince === undefined ? undefined : 'the file cannot be read'
   }
 
   async #reload(gateway: Gateway): Promise<void> {

@@ -14,8 +14,8 @@ export interface ClusterFigures extends ClusterNow {
   /** Never go down, whichever nodes come and go. */
   readonly totals: TrafficTotals
   readonly top: TopCallersSnapshot
-  /** Alerts of other nodes that hold. */
-  readonly otherAlerts: readonly Alert[]
+  /** Alerts that hold on any of these nodes. */
+  readonly alerts: readonly Alert[]
 }
 
 /** Messages about all nodes, to the main thread. */
@@ -109,7 +109,7 @@ export class ClusterView {
       ...nowOf(named),
       totals: wanted === undefined ? this.#sum : named.map(({ totals }) => totals).reduce(addTraffic),
       top: mergeTopCallers(named.map(({ top }) => top)),
-      otherAlerts: alertsOf(others, own),
+      alerts: alertsOf(named),
     }
   }
 
@@ -253,9 +253,7 @@ function statusOf(report: NodeReport, seen: Pick<NodeStatus, 'lastSeenAt' | 'isL
   return { ...status, ...seen, isSelf: false }
 }
 
-/** Alerts of other nodes, without those that this one has as well. */
-function alertsOf(others: readonly NodeReport[], own: NodeReport): readonly Alert[] {
-  const known = new Set(own.alerts.map(({ id }) => id))
-  const alerts = new Map(others.flatMap((report) => report.alerts.map((alert) => [alert.id, alert])))
-  return [...alerts.values()].filter(({ id }) => !known.has(id))
+/** Each alert once: nodes that share one all report it. */
+function alertsOf(reports: readonly NodeReport[]): readonly Alert[] {
+  return [...new Map(reports.flatMap(({ alerts }) => alerts.map((alert) => [alert.id, alert]))).values()]
 }

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { DeadLetter, Operation } from '@sluice/contract'
+import type { Alert, DeadLetter, NodesAnswer, Operation } from '@sluice/contract'
 import { OPERATIONS, SCHEMAS } from '@sluice/contract'
 import type { JsonSchema } from '@sluice/core/internal'
 import { SchemaCheck } from '@sluice/core/internal'
@@ -14,6 +14,7 @@ import { operationRoutes } from '../../listeners/http/endpoints.ts'
 import { BodyReader } from '../../listeners/http/request-body.ts'
 import { RequestServer } from '../../listeners/http/request-server.ts'
 import { createRouter } from '../../listeners/http/router.ts'
+import type { ClusterFigures, ClusterMessages } from '../../observability/cluster/cluster-view.ts'
 import { SingleThread } from '../../threads/message-bus.ts'
 import { serviceDocument } from '../openapi.ts'
 import { alertHandlers } from './alerts.ts'
@@ -30,7 +31,22 @@ let letters: DeadLetter[] = []
 let outcome: RedeliverOutcome | undefined
 let origin: string
 
-const threads = new SingleThread<AlertMessages>()
+/** Alerts that another node has. */
+let others: Alert[] = []
+
+const threads = new SingleThread<AlertMessages & ClusterMessages>()
+threads.handleInMain('cluster.figures', (node) => {
+  const own = test.monitor.list().filter(({ state }) => state === 'firing')
+  const alerts = { self: own, two: others }[node ?? ''] ?? [...own, ...others]
+  return node === 'nobody' ? undefined : ({ alerts } as unknown as ClusterFigures)
+})
+threads.handleInMain('cluster.nodes', () => {
+  const nodes = [
+    { id: 'n1', name: 'one', isSelf: true },
+    { id: 'n2', name: 'two', isSelf: false },
+  ]
+  return { at: 0, isShared: true, nodes } as unknown as NodesAnswer
+})
 threads.handleInMain('alerts.list', () => test.monitor.list())
 threads.handleInMain('alerts.acknowledge', (id, actor) => test.monitor.acknowledge(id, actor))
 threads.handleInMain('alerts.silence', (id, order) => test.monitor.silence(id, order))
@@ -114,6 +130,7 @@ beforeEach(() => {
   test = new TestMonitor({ rules: { 'store-errors': { resolveAfterSeconds: 0 } } })
   outcome = undefined
   letters = []
+  others = []
   noted = []
   isDatabaseAway = false
 })
@@ -156,6 +173,25 @@ describe('GET /admin/alerts', () => {
     expect(answers.problemsOf(body, '#/components/schemas/AlertPage')).toEqual([])
     expect(body).toEqual({ items: test.monitor.list() })
     expect(body).toMatchObject({ items: [{ id: 'a2', silencedBy: 'bob', acknowledgedNote: 'mine' }, { id: 'a1' }] })
+  })
+
+  it('lists those that hold on other nodes, all or of one, and says where to acknowledge them', async () => {
+    await fire(2)
+    others = [{ ...test.monitor.list()[0]!, id: 'b1', scope: 'node', node: 'two', firedAt: START_MS + 60_000 }]
+    const idsAt = async (path: string) =>
+      ((await get(path)).body as { items: readonly Alert[] }).items.map(({ id }) => id)
+    expect(await idsAt('/admin/alerts')).toEqual(['b1', 'a2', 'a1'])
+    expect(await idsAt('/admin/alerts?node=self')).toEqual(['a2', 'a1'])
+    expect(await idsAt('/admin/alerts?node=two')).toEqual(['b1'])
+    expect((await get('/admin/alerts?node=nobody')).status).toBe(404)
+    for (const [action, body] of [
+      ['acknowledge', {}],
+      ['silence', { duration: '1h' }],
+    ] as const) {
+      const answer = await post(`/admin/alerts/b1/${action}`, body)
+      expect([action, answer.status]).toEqual([action, 409])
+      expect(answer.body).toMatchObject({ detail: expect.stringContaining('of the node two') })
+    }
   })
 
   it('goes on page by page', async () => {

@@ -4,12 +4,14 @@ import { durationMs } from '@sluice/core/internal'
 import type { AlertActor } from '../../alerts/alert-record.ts'
 import type { AlertMessages } from '../../alerts/process-alerts.ts'
 import type { RedeliverOutcome } from '../../alerts/webhook-channel.ts'
+import type { ClusterMessages } from '../../observability/cluster/cluster-view.ts'
 import type { ThreadGroup } from '../../threads/message-bus.ts'
 import type { Answer, OperationHandlers, RequestContext } from '../handler.ts'
 import { adminAnswer, pageAnswer } from '../handler.ts'
 import { pageOfList } from '../paging.ts'
 import { invalidRequest, notFound, problemError } from '../problems.ts'
 import type { AuditNotes } from './audit.ts'
+import { figuresOf, nodeOf } from './feed-readers.ts'
 
 /** Longer ones are taken for mistakes of unit: 90 days. */
 const LONGEST_SILENCE_MS = 7_776_000_000
@@ -21,16 +23,18 @@ export type AlertOperation = 'listAlerts' | 'acknowledgeAlert' | 'silenceAlert' 
 
 /** What somebody should look at, and what could not be told to anybody. The main thread has both. */
 export function alertHandlers(
-  threads: Pick<ThreadGroup<AlertMessages>, 'callMain'>,
+  threads: Pick<ThreadGroup<AlertMessages & ClusterMessages>, 'callMain'>,
   notes: AuditNotes,
 ): OperationHandlers<AlertOperation> {
   return {
     listAlerts: async ({ parameters }) =>
-      pageAnswer(pageOfList(await threads.callMain('alerts.list'), ({ id }) => id, parameters)),
+      pageAnswer(pageOfList(await alertsOf(threads, parameters.node), ({ id }) => id, parameters)),
 
     acknowledgeAlert: async (request) => {
       const { parameters, body } = request
-      const alert = found(await threads.callMain('alerts.acknowledge', parameters.id, actorOf(request, body.note)))
+      const actor = actorOf(request, body.note)
+      const own = await threads.callMain('alerts.acknowledge', parameters.id, actor)
+      const alert = own ?? (await rejectUnknown(threads, parameters.id))
       await notes.note(request, { action: 'alert.acknowledge', target: targetOf(alert) })
       return adminAnswer(alert)
     },
@@ -39,7 +43,8 @@ export function alertHandlers(
       const { parameters, body } = request
       const { duration, note } = body
       const order = { ...actorOf(request, note), durationMs: silenceMs(duration) }
-      const alert = found(await threads.callMain('alerts.silence', parameters.id, order))
+      const own = await threads.callMain('alerts.silence', parameters.id, order)
+      const alert = own ?? (await rejectUnknown(threads, parameters.id))
       await notes.note(request, { action: 'alert.silence', target: `${targetOf(alert)} for ${duration}` })
       return adminAnswer(alert)
     },
@@ -65,9 +70,30 @@ function actorOf({ principal }: RequestContext, note: string | undefined): Alert
   return { by: principal?.name ?? '', note }
 }
 
-function found<T>(alert: T | undefined): T {
-  if (alert === undefined) throw notFound('alert of this id; GET /admin/alerts lists all there are')
-  return alert
+/** Alerts of this node and those that hold on others, firing first; or only those of one node. */
+async function alertsOf(
+  threads: Pick<ThreadGroup<AlertMessages & ClusterMessages>, 'callMain'>,
+  node: string | undefined,
+): Promise<readonly Alert[]> {
+  const own = await threads.callMain('alerts.list')
+  const { alerts } = await figuresOf(threads, node)
+  const isSelf = node !== undefined && (await nodeOf(threads, node))?.isSelf === true
+  if (isSelf) return own
+  if (node !== undefined) return alerts
+  const known = new Set(own.map(({ id }) => id))
+  const firing = [...own.filter(({ state }) => state === 'firing'), ...alerts.filter(({ id }) => !known.has(id))]
+  return [
+    ...firing.toSorted((one, other) => other.firedAt - one.firedAt),
+    ...own.filter(({ state }) => state !== 'firing'),
+  ]
+}
+
+/** Says where the alert is, if another node has it. */
+async function rejectUnknown(threads: Pick<ThreadGroup<ClusterMessages>, 'callMain'>, id: string): Promise<never> {
+  const { alerts } = await figuresOf(threads, undefined)
+  const other = alerts.find((alert) => alert.id === id)
+  if (other === undefined) throw notFound('alert of this id; GET /admin/alerts lists all there are')
+  throw problemError('SLUICE_HTTP_CONFLICT', `This alert is of the node ${other.node}. Send the request to that node.`)
 }
 
 /** 0 ends a silence. */
