@@ -111,18 +111,18 @@ describe('the life of a gateway', () => {
   it('answers health paths itself, without limits: ready, then draining', async () => {
     const app = await startUpstream()
     const { gateway, port, upstreams } = await startGateway({
-      config: configOf([routeOf()], { app: [app.url] }, { healthPaths: new Set(['/livez']) }),
+      config: configOf([routeOf()], { app: [app.url] }, { healthPaths: new Set(['/readyz']) }),
       ruleSet: { rules: [{ resource: '/*', dimension: 'ip', algorithm: 'fixed-window', limit: 0, window: '1h' }] },
     })
     const client = new RawClient(port)
-    client.send('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n')
+    client.send('GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n')
     await client.until('{"status":"ok"}')
     upstreams.get('app')!.isAvailable = false
-    client.send('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n')
+    client.send('GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n')
     await client.until('{"status":"unavailable"}')
     upstreams.get('app')!.isAvailable = true
     const draining = gateway.drain(1)
-    client.send('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n')
+    client.send('GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n')
     expect(await client.closed()).toMatch(/503[\s\S]*503/)
     await draining
     expect(app.received).toEqual([])
