@@ -173,7 +173,8 @@ describe('the installed package', () => {
     const [program, bundled] = [join(folder, 'program.mjs'), join(folder, 'bundle.mjs')]
     const counts = `import { createLimiter } from 'sluice'
       import { redisStore } from 'sluice/redis'
-      const store = redisStore(${JSON.stringify(cluster.urls)}, { cluster: true, deadlineMs: 20_000, failureMode: 'closed' })
+      const options = { cluster: true, deadlineMs: 20_000, failureMode: 'closed' }
+      const store = redisStore(${JSON.stringify(cluster.urls)}, options)
       const limiter = createLimiter({ limit: 1, window: '1h', store })
       for (let call = 0; call < 2; call++) console.log((await limiter.check('alone')).allowed)
       await store.close()`

@@ -82,8 +82,8 @@ interface KeptEvent {
 
 /**
  * Sends an event at each interval to its readers, as server-sent events. All readers share the same events; without
- * readers none are made. A reader that does not keep up is disconnected: it reconnects by itself and gets what it missed
- * of the last minute.
+ * readers none are made. A reader that does not keep up is disconnected: it reconnects by itself and gets what it
+ * missed of the last minute.
  */
 export class EventFeed<Taken> {
   readonly #parts: EventFeedParts<Taken>
