@@ -201,4 +201,30 @@ describe('the life of a gateway', () => {
     expect(broken.logged.join()).toContain('limits could not be checked')
     expect(app.received).toEqual([])
   })
+
+  it('answers 500 for what must not happen, and goes on', async () => {
+    const app = await startUpstream()
+    const fail = (): never => {
+      throw new Error('a mistake')
+    }
+    const config = configOf([routeOf()], { app: [app.url] })
+    const identifying = { ...openIdentifier, identify: () => Promise.reject(new Error('a mistake')) }
+    for (const broken of [
+      { config: { ...config, router: { ...config.router, find: fail } } },
+      { config: configOf([routeOf({ targetOf: fail })], { app: [app.url] }) },
+      { config, identifier: { ...openIdentifier, identify: fail } },
+      { config, identifier: identifying },
+    ]) {
+      const { origin, logged, gateway } = await startGateway(broken)
+      expect((await fetch(origin)).status).toBe(500)
+      expect((await fetch(origin)).status).toBe(500)
+      await until(() => gateway.inFlight === 0)
+      expect(logged.join()).toContain('a mistake')
+    }
+    const { origin, upstreams, gateway } = await startGateway({ config })
+    upstreams.get('app')!.choose = fail
+    expect((await fetch(origin)).status).toBe(500)
+    await until(() => gateway.inFlight === 0)
+    expect(app.received).toEqual([])
+  })
 })
