@@ -80,6 +80,17 @@ describe('npm run demo', () => {
     expect(await page.text()).toContain('<div id="app">')
   })
 
+  it('ends, and leaves nothing running, when its port is taken', async () => {
+    const second = new ExampleProcess({
+      command: process.execPath,
+      args: ['--conditions=source', join(repositoryRoot, 'tools/demo.ts'), '--port', new URL(origin).port],
+      cwd: repositoryRoot,
+      env: { TMPDIR: folder },
+    })
+    const { code, complaints } = await second.end()
+    expect([code, complaints]).toEqual([1, expect.stringContaining('SLUICE_SERVICE_PORT_IN_USE')])
+  })
+
   it('leaves nothing behind', async () => {
     await demo.stop('SIGTERM')
     await expect

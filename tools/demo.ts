@@ -1,6 +1,6 @@
 // `npm run demo`: the service with rules, generated traffic and the dashboard. State is in a folder that is removed at
-// the end. REDIS_URL: two nodes share their counters there. --port <number>: default 8080. --gateway-port <number>:
-// default 8000. --factor <number>: so many times the usual traffic.
+// the end. REDIS_URL and DATABASE_URL: two nodes share both, which must be empty.
+// --port <number>: default 8080. --gateway-port <number>: default 8000. --factor <number>: so many times the traffic.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -35,10 +35,13 @@ await runTool(async () => {
   const [first] = nodes
   const apiKey = first?.firstKey
   if (first === undefined || apiKey === undefined) {
-    throw new ToolError('DEMO_FAILED', 'The service made no API key, although its data folder is new.')
+    throw new ToolError(
+      'DEMO_FAILED',
+      'The database has API keys already. Set DATABASE_URL to an empty one, or to none.',
+    )
   }
   await putDemoRules(first.url, apiKey)
-  if (process.env['REDIS_URL'] !== undefined) {
+  if (process.env['REDIS_URL'] !== undefined && process.env['DATABASE_URL'] !== undefined) {
     nodes.push(await startNode(['--port', '0', ...argumentsOf(folder, REGIONS[1])]))
   }
   const gatewayUrl = `http://localhost:${values['gateway-port']}`
@@ -62,8 +65,11 @@ await runTool(async () => {
 Try: open Rules, change the limit of /api/v1/search, and watch the denials. Ctrl-C ends the demo and removes its data.`)
 })
 
+// A node that was started before something failed would keep this process, and itself, running.
+if (process.exitCode !== undefined) process.exit()
+
 function argumentsOf(folder: string, region: string): string[] {
-  const shared = ['--data-dir', join(folder, 'data'), '--region', region, '--drain-ms', '0']
+  const shared = ['--data-dir', join(folder, region), '--region', region, '--drain-ms', '0']
   return [...shared, '--log-level', 'error']
 }
 

@@ -57,6 +57,14 @@ describe('a range', () => {
     ])
   })
 
+  it('is empty where nothing was checked', () => {
+    const figures = new OverviewFigures()
+    figures.load(answerOf([0, 0, 0]), true)
+    expect([figures.traffic.length, figures.resources.value.checks.length]).toEqual([0, 0])
+    figures.apply(updateOf(30_000, 4))
+    expect(figures.traffic.firstAtMs).toBe(30_000)
+  })
+
   it('has no line of a candidate where there is none', () => {
     const figures = new OverviewFigures()
     figures.load(answerOf([100]), false)

@@ -290,7 +290,8 @@ function emptyNamedStep(atMs: number, resources: NamedSeries, regions: NamedSeri
 
 /** The first step with checks: a young service has no past, and its chart starts where it does. */
 function firstStep({ checks }: OverviewAnswer): number {
-  return Math.max(0, checks.findIndex((count) => count > 0) - 1)
+  const first = checks.findIndex((count) => count > 0)
+  return first < 0 ? checks.length : Math.max(0, first - 1)
 }
 
 /** The last step of a live range is not over: updates fill it. */

@@ -130,7 +130,7 @@ function Charts({ overview, nodes }: ChartsProps): JSX.Element {
       <div class={`${classes.narrow} ${classes.half}`}>
         <TopCallers top={figures.top.value} spanText="last minutes" />
       </div>
-      <div class={`${classes.narrow} ${classes.half}`}>
+      <div class={classes.narrow}>
         <RegionChart overview={overview} />
       </div>
       <div class={classes.wide}>
