@@ -2,7 +2,8 @@
 // default settings and the packages that it finds. A process of its own, because a bundler opens more than a test may
 // leave behind.
 import { createRequire } from 'node:module'
-import { basename, dirname } from 'node:path'
+import { basename, dirname, parse } from 'node:path'
+import type { BuildOptions } from 'esbuild'
 import { build } from 'esbuild'
 import { rolldown } from 'rolldown'
 import { rollup } from 'rollup'
@@ -10,17 +11,28 @@ import webpack from 'webpack'
 
 const [bundler = '', program = '', bundle = ''] = process.argv.slice(2)
 
+const ESBUILD: BuildOptions = {
+  entryPoints: [program],
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  // `yaml` is CommonJS, and calls `require` for modules of Node.
+  banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+}
+
 const BUNDLERS: Readonly<Record<string, () => Promise<unknown>>> = {
-  esbuild: () =>
-    build({
-      entryPoints: [program],
-      outfile: bundle,
-      bundle: true,
-      platform: 'node',
-      format: 'esm',
-      // `yaml` is CommonJS, and calls `require` for modules of Node.
-      banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
-    }),
+  esbuild: () => build({ ...ESBUILD, outfile: bundle }),
+  // What is imported later is a file of its own.
+  'esbuild with splitting': () => {
+    const { name, ext } = parse(bundle)
+    return build({
+      ...ESBUILD,
+      outdir: dirname(bundle),
+      entryNames: name,
+      splitting: true,
+      outExtension: { '.js': ext },
+    })
+  },
   rolldown: async () => {
     const onLog = (_level: string, { message }: { readonly message: string }): void => {
       throw new Error(message)

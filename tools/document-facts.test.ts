@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { SETTING_TABLE } from '../apps/service/src/setting-table.ts'
 import { repositoryFiles } from './repository-files.ts'
 import { repositoryRoot } from './workspace.ts'
 
@@ -46,7 +47,8 @@ const headings = (path: string): Set<string> =>
 
 describe('the documents name only what exists:', () => {
   it.each(DOCUMENTS.map((path) => [path]))('%s: codes and environment variables', (path) => {
-    const known = new Set(sources.match(/\bSLUICE_[A-Z0-9_]+\b/g))
+    const variables = Object.values(SETTING_TABLE).map(({ variable }) => variable)
+    const known = new Set([...(sources.match(/\bSLUICE_[A-Z0-9_]+\b/g) ?? []), ...variables])
     expect(unknownNames(path, /\bSLUICE_[A-Z0-9_]*[A-Z0-9]\b(?!_)/g, (name) => known.has(name))).toEqual([])
   })
 

@@ -5,6 +5,7 @@ import { checkRuleSetFile } from '@sluice/core/policy'
 import { checkGatewayConfig } from '@sluice/gateway'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { GATEWAY_PROBLEMS } from '../packages/gateway/src/proxy/problems.ts'
 import { repositoryRoot } from './workspace.ts'
 
 interface ShownFile {
@@ -21,6 +22,13 @@ const shown = pages.flatMap((page) => {
 })
 
 describe('the guide to the gateway', () => {
+  it('lists every answer of the gateway itself', () => {
+    const guide = readFileSync(join(repositoryRoot, 'docs/guides/gateway/operations.md'), 'utf8')
+    const listed = [...guide.matchAll(/^\| (\d{3}) \| `([a-z-]+)` \| (.+) \|$/gm)].map(([, ...row]) => row)
+    const own = Object.entries(GATEWAY_PROBLEMS).map(([name, { status, title }]) => [String(status), name, title])
+    expect(listed).toEqual(own)
+  })
+
   it('shows configurations', () => {
     expect(shown.length).toBeGreaterThan(10)
   })

@@ -44,8 +44,8 @@ Durations are texts such as \`500ms\`, \`30s\` or \`1h30m\`, or numbers of milli
 The upstream gets the path as the client sent it, except that letters, digits and \`-._~\` that were encoded without
 need are decoded. Servers read some paths differently, such as \`/files/..%2fadmin\`. A request has a route only if
 every reading of its path leads to routes with the same protection: upstream, \`auth\`, \`limits\`, \`resource\`,
-\`rewrite\`, \`charge\`, \`blockAfter\`, \`webSocket\` and \`maxBodyBytes\`. Otherwise it gets 400. So no spelling of a path leads
-past what protects it.`
+\`rewrite\`, \`charge\`, \`blockAfter\`, \`webSocket\` and \`maxBodyBytes\`. Otherwise it gets 400. So no spelling
+of a path leads past what protects it.`
 
 /** The text of the reference. */
 export async function renderGatewayReference(): Promise<string> {

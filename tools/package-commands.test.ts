@@ -77,7 +77,8 @@ describe('the command of the installed package', () => {
   it('prints what `npm start` prints, and serves from several threads', async () => {
     const { service, env } = await startService(['--threads', '2', '--gateway-port', '0'])
     const gateway = await service.printed(/gateway +(http:\/\/127\.0\.0\.1:\d+)/)
-    expect(await (await fetch(`${gateway}/x`, { headers: { 'X-API-Key': 'demo' } })).json()).toMatchObject({ user: 'demo' })
+    const through = await fetch(`${gateway}/x`, { headers: { 'X-API-Key': 'demo' } })
+    expect(await through.json()).toMatchObject({ user: 'demo' })
     const check = run(bin(), ['check', '/api/v1/data', '--user', 'ada', '--tokens', '60', '--json'], projects.bare, env)
     expect(JSON.parse(check.out)).toMatchObject({ allowed: true })
     expect(run(bin(), ['check', '/api/v1/data', '--user', 'ada', '--tokens', '60'], projects.bare, env).code).toBe(3)

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { promisify, stripVTControlCharacters } from 'node:util'
-import { freePort, type RedisServer, startRedis } from '@sluice/testing/servers'
+import { freePort, type RedisServer, startRedis, startRedisCluster } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Bundle } from './bundle.ts'
 import { compileProject, documentExamples, runExample, writeExamples } from './document-examples.ts'
@@ -166,6 +166,31 @@ describe('the installed package', () => {
       expect(await ended([bundled])).toEqual({ code: 0, text: 'true\nfalse\nSLUICE_INVALID_OPTION\n' })
     },
   )
+
+  it('counts on a cluster when esbuild makes the package "redis" a file of its own', { timeout: 120_000 }, async () => {
+    await using cluster = await startRedisCluster()
+    const folder = testFolder(projects.full)
+    const [program, bundled] = [join(folder, 'program.mjs'), join(folder, 'bundle.mjs')]
+    const counts = `import { createLimiter } from 'sluice'
+      import { redisStore } from 'sluice/redis'
+      const options = { cluster: true, deadlineMs: 20_000, failureMode: 'closed' }
+      const store = redisStore(${JSON.stringify(cluster.urls)}, options)
+      const limiter = createLimiter({ limit: 1, window: '1h', store })
+      for (let call = 0; call < 2; call++) console.log((await limiter.check('alone')).allowed)
+      await store.close()`
+    writeFileSync(program, counts)
+    const bundler = join(repositoryRoot, 'tools/bundle-for-node.ts')
+    const made = await ended([
+      join(repositoryRoot, 'tools/run.mjs'),
+      bundler,
+      'esbuild with splitting',
+      program,
+      bundled,
+    ])
+    expect(made).toEqual({ code: 0, text: '' })
+    expect(readdirSync(folder).length).toBeGreaterThan(2)
+    expect(await ended([bundled])).toEqual({ code: 0, text: 'true\nfalse\n' })
+  })
 
   it.each(['esbuild', 'rolldown', 'rollup', 'webpack'])(
     'has entries that %s resolves without optional peers',

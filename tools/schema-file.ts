@@ -7,9 +7,13 @@ const LINE_WIDTH = 120
 /** Where the schema of rule set files is published, relative to the repository. */
 export const schemaFile = 'packages/config-store/sluice.schema.json'
 
+/** A file has rules, or routes of a gateway whose rules are in the database, or settings alone. */
+const USES = ['rules', 'routes', 'service'].map((name) => ({ required: [name] }))
+
 interface ObjectSchema {
   readonly properties: Readonly<Record<string, object>>
   readonly $defs: Readonly<Record<string, object>>
+  readonly required?: readonly string[]
 }
 
 /**
@@ -27,7 +31,9 @@ export async function renderSchemaFile(): Promise<string> {
   const gateway = await exported<ObjectSchema['properties']>(GATEWAY, 'GATEWAY_PARTS')
   const definitions = await exported<ObjectSchema['$defs']>(GATEWAY, 'GATEWAY_DEFINITIONS')
   const properties = { ...file.properties, service, ...gateway }
-  return `${printJson({ ...file, properties, $defs: { ...file.$defs, ...definitions } }, '', 0)}\n`
+  const { required: _required, ...rest } = file
+  const whole = { ...rest, properties, anyOf: USES, $defs: { ...file.$defs, ...definitions } }
+  return `${printJson(whole, '', 0)}\n`
 }
 
 async function exported<T>(source: string, name: string): Promise<T> {

@@ -124,7 +124,7 @@ export async function serviceMetrics(): Promise<readonly ShownMetric[]> {
   const service = await startService({
     resp: { port: 0, tls },
     grpc: { port: 0, tls, deadlineMs: 15 },
-    gateway: { port: 0, hasRoutes: false },
+    gateway: { port: 0, hasRoutes: false, isTls: false },
   })
   try {
     const limit = { dimension: 'user', limit: 1, window: '1m' }

@@ -3,11 +3,17 @@ import type { CheckRequest, RuleSet } from '@sluice/contract'
 /** The rules of the demo: an online shop with an API for partners. */
 export const DEMO_RULES: RuleSet = {
   rules: [
-    { resource: '/api/v1/orders', dimension: 'user', limit: 60, window: '1m', burst: 15 },
+    { resource: '/api/v1/orders', dimension: 'user', limit: 40, window: '1m', burst: 12 },
     { resource: '/api/v1/orders/:id', dimension: 'user', limit: 240, window: '1m' },
-    { resource: '/api/v1/search', dimension: 'user', algorithm: 'token-bucket', capacity: 20, refillPerSecond: 1.5 },
+    { resource: '/api/v1/search', dimension: 'user', algorithm: 'token-bucket', capacity: 15, refillPerSecond: 0.6 },
     { resource: '/api/v1/search', dimension: 'ip', limit: 300, window: '1m' },
-    { resource: '/api/v1/products/:id', dimension: 'apiKey', limit: 900, window: '1m' },
+    {
+      resource: '/api/v1/products/:id',
+      dimension: 'apiKey',
+      limit: 900,
+      window: '1m',
+      regions: { EU: 1, US: 1, APAC: 1 },
+    },
     { resource: '/api/v1/export', dimension: 'tenant', algorithm: 'fixed-window', limit: 30, window: '1m' },
     { resource: '/api/v1/payments', dimension: 'user', algorithm: 'sliding-window-log', limit: 12, window: '1m' },
     {
@@ -28,8 +34,8 @@ export const DEMO_RULES: RuleSet = {
 export const DEMO_CANDIDATE: RuleSet = {
   ...DEMO_RULES,
   rules: DEMO_RULES.rules!.map((rule) => {
-    if (rule.resource === '/api/v1/orders') return { ...rule, limit: 30, burst: 8 }
-    if (rule.algorithm === 'token-bucket') return { ...rule, capacity: 10, refillPerSecond: 0.8 }
+    if (rule.resource === '/api/v1/orders') return { ...rule, limit: 20, burst: 6 }
+    if (rule.algorithm === 'token-bucket') return { ...rule, capacity: 8, refillPerSecond: 0.3 }
     return rule
   }),
 }

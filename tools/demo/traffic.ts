@@ -62,7 +62,7 @@ function strength(elapsedMs: number, index: number): number {
 
 /** Low numbers come more often: a few callers make most calls. */
 function draw(count: number): number {
-  return Math.floor(Math.random() ** 2.6 * count)
+  return Math.floor(Math.random() ** 2 * count)
 }
 
 async function send(url: string, requests: readonly CheckRequest[]): Promise<void> {

@@ -193,7 +193,7 @@ function gatewayOf(
     monotonicMs: system.monotonicMs,
     writeLine: system.writeLine,
     port: ports.gateway ?? 0,
-    folder: dirname(resolve(settings.rulesFile ?? '.')),
+    folder: dirname(resolve(settings.gateway.file ?? settings.rulesFile ?? '.')),
     countFailure: (address) => authenticator.countFailure(address),
   })
   context.threads.handle('gateway.status', () => gateway.status())

@@ -98,13 +98,23 @@ function negatedSwitch(
   return setting !== undefined && SETTING_TABLE[setting].schema.type === 'boolean' ? setting : undefined
 }
 
+/** Parts of a file that are for the gateway. */
+const GATEWAY_PARTS: readonly string[] = ['gateway', 'routes', 'upstreams']
+
+/** What a file says about itself. */
+const FILE_FACTS: readonly string[] = ['$schema', 'version']
+
 /** What a configuration file says to the settings. */
 export interface FileSettings {
   readonly settings: GivenSettings
-  /** Whether it has anything besides settings. */
+  /** Whether it has anything besides settings and parts for the gateway. */
   readonly hasRules: boolean
+  /** Whether it has parts for the gateway. */
+  readonly hasGateway: boolean
   /** Whether it has routes of the gateway. */
   readonly hasRoutes: boolean
+  /** Whether the gateway has certificates. */
+  readonly isTls: boolean
 }
 
 /** Settings from a configuration file, and whether it contains rules and routes. */
@@ -114,14 +124,24 @@ export function settingsOfFile(
   problems: SettingProblem[],
 ): FileSettings {
   const content = contentOf(path, readFile, problems)
-  const { service, ...rest } = (content ?? {}) as { readonly service?: unknown; readonly routes?: unknown }
+  const { service, ...rest } = (content ?? {}) as FileParts
   // Everything except `service` is validated when the rules are loaded.
-  const hasRules = Object.keys(rest).length > 0
+  const names = Object.keys(rest)
+  const hasGateway = names.some((name) => GATEWAY_PARTS.includes(name))
+  const hasRules = names.some((name) => !(hasGateway && [...GATEWAY_PARTS, ...FILE_FACTS].includes(name)))
   const hasRoutes = rest.routes !== undefined && !(Array.isArray(rest.routes) && rest.routes.length === 0)
-  if (service === undefined) return { settings: {}, hasRules, hasRoutes }
+  const gateway = { hasGateway, hasRoutes, isTls: rest.gateway?.tls !== undefined }
+  if (service === undefined) return { settings: {}, hasRules, ...gateway }
   const found = serviceProblems(service, path)
   problems.push(...found)
-  return { settings: found.length === 0 ? (service as GivenSettings) : {}, hasRules, hasRoutes }
+  return { settings: found.length === 0 ? (service as GivenSettings) : {}, hasRules, ...gateway }
+}
+
+/** The parts of a file that settings depend on, unchecked. */
+interface FileParts {
+  readonly service?: unknown
+  readonly routes?: unknown
+  readonly gateway?: { readonly tls?: unknown } | null
 }
 
 /** Problems of the `service` part of a file, without secrets. */

@@ -139,7 +139,7 @@ describe('settings', () => {
         tls: { cert: 'g.pem', key: 'g.key', clientCa: 'g-ca.pem' },
         deadlineMs: 9,
       },
-      gateway: { port: 8000, hasRoutes: false },
+      gateway: { port: 8000, hasRoutes: false, isTls: false },
       dataDir: '/var/lib/sluice',
       rulesFile: undefined,
       fileSettings: {},
@@ -236,15 +236,18 @@ describe('listeners', () => {
 
   it('have a gateway if its port is set, with all listeners, or if the file has routes', () => {
     const routes = 'routes: [{ name: all, match: { path: "/*" }, upstream: app }]'
-    expect(fromFlags('--gateway-port', '7002').gateway).toEqual({ port: 7002, hasRoutes: false })
+    expect(fromFlags('--gateway-port', '7002').gateway).toEqual({ port: 7002, hasRoutes: false, isTls: false })
     expect(fromFlags('--gateway-port', '1', '--gateway-host', '::').gateway).toMatchObject({ port: 1, host: '::' })
-    expect(fromFlags('--all-listeners').gateway).toEqual({ port: 8000, hasRoutes: false })
+    expect(fromFlags('--all-listeners').gateway).toEqual({ port: 8000, hasRoutes: false, isTls: false })
     expect(fromFlags('--all-listeners', '--port', '0').gateway?.port).toBe(0)
     expect(fromFlags('--all-listeners', '--gateway-port', 'off').gateway).toBeUndefined()
-    expect(fromFile(routes).gateway).toEqual({ port: 8000, hasRoutes: true })
+    expect(fromFile(routes).gateway).toEqual({ port: 8000, hasRoutes: true, isTls: false, file: 'sluice.yaml' })
+    expect(fromFile(`rules: []\n${routes}`).gateway).toEqual({ port: 8000, hasRoutes: true, isTls: false })
     expect(fromFile(`service: { port: 0, gatewayPort: 9000 }\n${routes}`).gateway?.port).toBe(9000)
     expect(fromFile(routes, { args: ['--gateway-port', 'off'] }).gateway).toBeUndefined()
     expect(fromFile('rules: []\nroutes: []').gateway).toBeUndefined()
+    expect(fromFile(`gateway: { tls: { certificates: [] } }\n${routes}`).gateway?.isTls).toBe(true)
+    expect(fromFile(`gateway:\n${routes}`).gateway?.isTls).toBe(false)
   })
 
   it('have the address of HTTP, or their own, and then the access that fits it', () => {
@@ -289,6 +292,9 @@ describe('a configuration file', () => {
   it('has rules when there is anything in it but settings', () => {
     expect(fromFile('service: { port: 1 }').rulesFile).toBeUndefined()
     expect(fromFile('rules: []').rulesFile).toBe('sluice.yaml')
+    expect(fromFile('version: 1\nroutes: []\nupstreams: {}').rulesFile).toBeUndefined()
+    expect(fromFile('version: 1').rulesFile).toBe('sluice.yaml')
+    expect(fromFile('tiers: []\nroutes: []').rulesFile).toBe('sluice.yaml')
     expect(fromFile('service: { port: 1 }\nrules: []')).toMatchObject({ rulesFile: 'sluice.yaml', port: 1 })
   })
 

@@ -103,7 +103,14 @@ export interface GrpcSettings extends ListenerSettings {
 export interface GatewaySettings extends Pick<ListenerAddress, 'port' | 'host'> {
   /** Whether the file had routes at the start. Without, a demo upstream answers. */
   readonly hasRoutes: boolean
+  /** Whether it has certificates, so that clients use https. */
+  readonly isTls: boolean
+  /** The file with its routes if that has no rules. Default: the rules file. */
+  readonly file?: string
 }
+
+/** What the configuration file says to the gateway's settings. */
+type GatewayFileSettings = Pick<GatewaySettings, 'hasRoutes' | 'isTls' | 'file'>
 
 /** Paths of PEM files. */
 export interface TlsSettings {
@@ -171,8 +178,9 @@ export function readSettings(sources: SettingSources = {}): Settings {
     problems.push(...(['http', 'admin', 'resp', 'grpc'] as const).flatMap((name) => listenerProblems(name, given)))
   }
   if (problems.length > 0) throw invalidSettings(problems)
-  const { hasRules = false, hasRoutes = false } = file ?? {}
-  return { ...completed(given, { cores, hasRules, hasRoutes }), fileSettings: file?.settings ?? {} }
+  const { hasRules = false, hasGateway = false, hasRoutes = false, isTls = false } = file ?? {}
+  const ownFile = hasGateway && !hasRules && given.config !== undefined ? { file: given.config } : {}
+  return { ...completed(given, { cores, hasRules, hasRoutes, isTls, ...ownFile }), fileSettings: file?.settings ?? {} }
 }
 
 /** The settings that the URLs of the service are made of. */
@@ -215,7 +223,7 @@ export function hostInUrl(host: string): string {
 
 function completed(
   given: GivenSettings,
-  { cores, hasRules, hasRoutes }: { cores: number; hasRules: boolean; hasRoutes: boolean },
+  { cores, hasRules, ...file }: { cores: number; hasRules: boolean } & GatewayFileSettings,
 ): Omit<Settings, 'fileSettings'> {
   const host = given.host ?? '127.0.0.1'
   return {
@@ -225,7 +233,7 @@ function completed(
     admin: addressOf('admin', given),
     resp: listenerOf('resp', given),
     grpc: grpcOf(given),
-    gateway: gatewayOf(given, hasRoutes),
+    gateway: gatewayOf(given, file),
     dataDir: given.dataDir ?? '.sluice',
     rulesFile: hasRules ? given.config : undefined,
     redis: redisOf(given),
@@ -310,12 +318,12 @@ function grpcOf(given: GivenSettings): GrpcSettings | undefined {
 /** On if its port is set, with `--all-listeners`, or if there are routes. */
 function gatewayOf(
   { gatewayPort, gatewayHost, port, allListeners }: GivenSettings,
-  hasRoutes: boolean,
+  file: GatewayFileSettings,
 ): GatewaySettings | undefined {
   const usual = port === 0 ? 0 : USUAL_GATEWAY_PORT
-  const chosen = gatewayPort ?? (allListeners === true || hasRoutes ? usual : 'off')
+  const chosen = gatewayPort ?? (allListeners === true || file.hasRoutes ? usual : 'off')
   if (chosen === 'off') return undefined
-  return { port: chosen, ...(gatewayHost !== undefined && { host: gatewayHost }), hasRoutes }
+  return { port: chosen, ...(gatewayHost !== undefined && { host: gatewayHost }), ...file }
 }
 
 /** Settings that need a port, and files that need each other. */

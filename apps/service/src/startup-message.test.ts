@@ -76,10 +76,11 @@ describe('the start message', () => {
         .split('\n')
         .filter((text) => text.includes('8000'))
     expect(lines({})).toEqual([])
-    expect(lines({ gateway: { port: 0, hasRoutes: true }, rulesFile: 'sluice.yaml', host: '0.0.0.0' })).toEqual([
-      '  gateway     http://127.0.0.1:8000 (routes of sluice.yaml)',
+    const gateway = { port: 0, hasRoutes: true, isTls: true }
+    expect(lines({ gateway, rulesFile: 'sluice.yaml', host: '0.0.0.0' })).toEqual([
+      '  gateway     https://127.0.0.1:8000 (routes of sluice.yaml)',
     ])
-    expect(lines({ gateway: { port: 0, hasRoutes: false } })).toEqual([
+    expect(lines({ gateway: { port: 0, hasRoutes: false, isTls: false } })).toEqual([
       '  gateway     http://127.0.0.1:8000 (demo upstream, until sluice.yaml has routes)',
       "  curl -s -o /dev/null -w '%{http_code}\\n' -H 'X-API-Key: demo' 'http://127.0.0.1:8000/orders?n=[1-105]' | " +
         'sort | uniq -c',

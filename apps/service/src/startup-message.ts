@@ -57,9 +57,11 @@ export function startupMessage({ settings, ports, rules, reasons }: StartupFacts
 
 function gatewayLine(settings: Settings, { gateway }: ListenerPorts): readonly string[] {
   if (settings.gateway === undefined || gateway === undefined) return []
-  const { hasRoutes } = settings.gateway
-  const what = hasRoutes ? `routes of ${settings.rulesFile}` : 'demo upstream, until sluice.yaml has routes'
-  return [`  gateway     http://${hostInUrl(settings.host)}:${gateway} (${what})`]
+  const { hasRoutes, isTls } = settings.gateway
+  const what = hasRoutes
+    ? `routes of ${settings.gateway.file ?? settings.rulesFile}`
+    : 'demo upstream, until sluice.yaml has routes'
+  return [`  gateway     ${isTls ? 'https' : 'http'}://${hostInUrl(settings.host)}:${gateway} (${what})`]
 }
 
 /** More requests than the first rules allow in a minute: the last ones are denied. */

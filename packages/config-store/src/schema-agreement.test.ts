@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { type JsonSchema, RULE_SET_FILE_SCHEMA, RULE_SET_SCHEMA, SchemaCheck } from '@sluice/core/internal'
 import type { ValidateFunction } from 'ajv/dist/2020.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -11,7 +12,17 @@ interface Subject {
   readonly part: string
 }
 
+/** What editors read: it has the parts of the service and of the gateway too. */
+const PUBLISHED = JSON.parse(readFileSync(new URL('../sluice.schema.json', import.meta.url), 'utf8')) as JsonSchema
+
 const SUBJECTS: readonly Subject[] = [
+  ...['properties/upstreams', '$defs/route', '$defs/routeMatch', '$defs/upstream'].map(
+    (part) => ({
+      name: `${part} as published`,
+      schema: PUBLISHED,
+      part: `#/${part}`,
+    }),
+  ),
   { name: 'a rule set in a file', schema: RULE_SET_FILE_SCHEMA, part: '#' },
   { name: 'a rule set', schema: RULE_SET_SCHEMA, part: '#' },
   ...['duration', 'entity', 'rule', 'match', 'errorRate', 'override', 'membership', 'block', 'incident', 'domain'].map(
@@ -70,7 +81,10 @@ function documents(root: JsonSchema, part: string): fc.Arbitrary<unknown> {
           .map(([one, other]) => ({ ...one, ...other }))
           .filter((one) => Object.keys(one).length >= (schema.minProperties ?? 0))
         if (typeof schema.additionalProperties !== 'object') return known
-        return fc.dictionary(fc.string({ minLength: 1, maxLength: 8 }), made(schema.additionalProperties, depth + 1))
+        const { propertyNames } = schema
+        const names =
+          propertyNames?.$ref === undefined ? fc.string({ minLength: 1, maxLength: 8 }) : made(propertyNames, depth)
+        return fc.dictionary(names as fc.Arbitrary<string>, made(schema.additionalProperties, depth + 1))
       }),
     )
   }

@@ -261,6 +261,8 @@ export async function listen(server: NetServer): Promise<AddressInfo> {
 /** A connection on which a test writes bytes as it likes. */
 export class RawClient {
   readonly socket: Socket
+  /** Whether the connection was reset. */
+  hasFailed = false
   #text = ''
   #isClosed = false
   #wake: (() => void) | undefined
@@ -271,7 +273,9 @@ export class RawClient {
       this.#text += chunk.toString('latin1')
       this.#wake?.()
     })
-    this.socket.on('error', () => undefined)
+    this.socket.on('error', () => {
+      this.hasFailed = true
+    })
     this.socket.on('close', () => {
       this.#isClosed = true
       this.#wake?.()

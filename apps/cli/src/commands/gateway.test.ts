@@ -1,9 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import type { GatewayAnswer } from '@sluice/contract'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { cliRunner } from '../cli.test.support.ts'
+import type { ProgramOptions, RunningProgram } from '../command-line/command.ts'
 import { startServiceProcess } from '../service-process.test.support.ts'
 
 const ROUTES = `rules: []
@@ -32,6 +34,21 @@ describe('sluice gateway', () => {
     const file = await fileWith('rules: []\n')
     const empty = await run('gateway', '--config', file)
     expect([empty.code, empty.err]).toEqual([2, expect.stringContaining(`${file} has no "routes".`)])
+  })
+
+  it('starts the service with the flags that it gets', async () => {
+    const file = await fileWith(ROUTES)
+    const started: unknown[] = []
+    const nothing = Readable.from([])
+    const start = (name: string, { args }: ProgramOptions): RunningProgram => {
+      started.push([name, ...args])
+      return { pid: 1, output: nothing, events: nothing, errors: nothing, ended: Promise.resolve(0) }
+    }
+    const { code } = await cliRunner({ env: {}, programs: { start } })('gateway', '--config', file, '--threads', '2')
+    expect([code, started]).toEqual([0, [['@sluice/service', '--config', file, '--threads', '2']]])
+    // What is wrong with the flags, the service says.
+    await cliRunner({ env: {}, programs: { start } })('gateway', '--config', '/nowhere.yaml')
+    expect(started).toHaveLength(2)
   })
 
   it('says that it is switched off', async () => {

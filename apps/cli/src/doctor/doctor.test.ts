@@ -120,6 +120,25 @@ describe('without a service', () => {
     expect(finding('service')?.found).toContain(`http://localhost:${adminPort} `)
   })
 
+  it('looks at the routes and the port of the gateway', async () => {
+    const line = await bare()
+    const gatewayPort = await freePort()
+    const file = `${line.at(-1)}.yaml`
+    onTestFinished(() => rm(file))
+    const routes = [{ name: 'all', match: { path: '/*' }, upstream: 'app' }]
+    const upstreams = { app: { instances: [{ url: 'http://127.0.0.1:3000' }] } }
+    await writeFile(file, JSON.stringify({ service: { gatewayPort }, rules: [], routes, upstreams }))
+    const { outcome } = await examine([...line, '--config', file])
+    const { findings } = outcome.json<{ findings: readonly Finding[] }>()
+    expect(findings.map(({ found }) => found)).toContain(`${gatewayPort} on 127.0.0.1 is free`)
+    // With rules and without, which are in the database then.
+    for (const rules of [{ rules: [] }, {}]) {
+      await writeFile(file, JSON.stringify({ ...rules, routes, upstreams: { api: upstreams.app } }))
+      const { finding } = await examine([...line, '--config', file])
+      expect(finding('rules')).toMatchObject({ status: 'failed', found: expect.stringContaining('/routes/0/upstream') })
+    }
+  })
+
   it('takes them from the configuration file as well, after flags and variables', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'sluice-doctor-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))

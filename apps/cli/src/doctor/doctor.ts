@@ -99,7 +99,7 @@ function settingProblem(error: unknown): Finding {
 
 /** Checks the rules file; no finding if the rules come from a database. */
 async function rulesFindings(settings: Settings): Promise<readonly Finding[]> {
-  const { rulesFile } = settings
+  const rulesFile = settings.rulesFile ?? settings.gateway?.file
   if (rulesFile === undefined) return []
   const { rules, problems, warnings } = await checkRules(settings)
   const [first, ...others] = problems
@@ -120,7 +120,7 @@ async function settingsFindings(
   { url, client }: Pick<CommandContext, 'url' | 'client'>,
   { progress, hasKey, nowMs, wait }: CommandContext,
 ): Promise<readonly Finding[]> {
-  const { host, port, admin, dataDir, redis, databaseUrl } = settings
+  const { host, port, admin, gateway, dataDir, redis, databaseUrl } = settings
   progress.say(`asking ${url}`)
   const service = await serviceFindings({ client, url, hasKey, nowMs })
   const isOurs = service.isThere && [port, admin?.port].includes(portOf(url))
@@ -131,6 +131,10 @@ async function settingsFindings(
   if (admin !== undefined) {
     const variables = { port: 'ADMIN_PORT', host: 'ADMIN_HOST' }
     findings.push(await portFinding({ host: admin.host ?? host, port: admin.port, isOurs, variables }))
+  }
+  if (gateway !== undefined) {
+    const variables = { port: 'SLUICE_GATEWAY_PORT', host: 'SLUICE_GATEWAY_HOST' }
+    findings.push(await portFinding({ host: gateway.host ?? host, port: gateway.port, isOurs, variables }))
   }
   progress.say('inspecting the database')
   findings.push(...(await inspectDatabase({ dataDir, databaseUrl, nowMs, wait })))

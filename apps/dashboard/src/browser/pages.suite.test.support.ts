@@ -7,6 +7,7 @@ const RULE_SET = {
   rules: [
     { resource: '/orders', methods: ['POST'], dimension: 'user', limit: 100, window: '1m', burst: 20 },
     { resource: '/login', dimension: 'ip', algorithm: 'sliding-window-log', limit: 5, window: '1m' },
+    { resource: '/export', dimension: 'user', limit: 5, window: '1d' },
     { resource: '*', dimension: 'tenant', limit: 5000, window: '1m', shadow: true },
   ],
   tiers: [{ name: 'premium', multiplier: 10 }],
@@ -16,9 +17,10 @@ const RULE_SET = {
 
 /** Every page, and a text that says that it has loaded. */
 const PAGES = [
+  ['/decisions', 'denied: limit'],
   ['/usage?user=ada', 'Counters of user ada'],
   ['/explain?resource=/orders&method=POST&user=ada', 'Would be allowed'],
-  ['/rules', '3 rules'],
+  ['/rules', '4 rules'],
   ['/rules?tab=versions', 'Versions of the rule set'],
   ['/rules?tab=overrides', 'They hold in the place of'],
   ['/rules?tab=tiers', 'Members of tiers'],
@@ -29,11 +31,15 @@ const PAGES = [
   ['/rules/edit?view=yaml', 'rules.yaml'],
   ['/playground', 'Side by side'],
   ['/gateway', 'This node has no gateway'],
+  ['/nodes', '1 node'],
   ['/alerts', 'Nothing is firing'],
   ['/api-keys', 'valid'],
   ['/sessions', 'this browser'],
   ['/audit', 'version.stage'],
 ] as const
+
+/** Pages that have every component between them. */
+const DARK_PAGES: readonly string[] = ['/decisions', '/usage?user=ada', '/rules', '/rules/edit', '/playground']
 
 /** Every page against the real service: accessible, within the policy, on a phone, by role. */
 export function pagesSuite(running: Running): void {
@@ -49,24 +55,24 @@ export function pagesSuite(running: Running): void {
       await service.admin('PUT', '/admin/blocks', block)
       const terms = { multiplier: 2 }
       await service.admin('PUT', '/admin/overrides', { dimension: 'user', entity: 'ada', resource: '/orders', terms })
+      for (let calls = 0; calls < 6; calls++) await service.check({ user: 'mallory', resource: '/export' })
       await service.admin('PUT', '/admin/members', { dimension: 'tenant', entity: 'acme', tier: 'premium' })
     })
 
-    // Only colours differ between light and dark.
-    it.each([
-      ['light', []],
-      ['dark', ['color-contrast']],
-    ] as const)('are accessible and keep the policy in %s', async (colorScheme, rules) => {
-      const { page, problems } = await openPage(browser, service.url, { key: service.adminKey, colorScheme })
-      const found: Record<string, readonly string[]> = {}
-      for (const [path, text] of PAGES) {
-        await page.goto(new URL(path, service.url).href)
-        await page.getByText(text).first().waitFor()
-        const wrong = await accessibilityProblems(page, rules)
-        if (wrong.length > 0) found[path] = wrong
-      }
-      expect(found).toEqual({})
+    it.each(PAGES)('%s is accessible and keeps the policy', async (path, text) => {
+      const { page, problems } = await openPage(browser, new URL(path, service.url).href, { key: service.adminKey })
+      await page.getByText(text).first().waitFor()
+      expect(await accessibilityProblems(page)).toEqual([])
       expect(problems).toEqual([])
+      await page.context().close()
+    })
+
+    // Only colours differ between light and dark.
+    it.each(PAGES.filter(([path]) => DARK_PAGES.includes(path)))('%s has contrast in the dark', async (path, text) => {
+      const options = { key: service.adminKey, colorScheme: 'dark' } as const
+      const { page } = await openPage(browser, new URL(path, service.url).href, options)
+      await page.getByText(text).first().waitFor()
+      expect(await accessibilityProblems(page, ['color-contrast'])).toEqual([])
       await page.context().close()
     })
 
@@ -80,6 +86,30 @@ export function pagesSuite(running: Running): void {
         widths[path] = await page.evaluate(() => document.documentElement.scrollWidth)
       }
       expect(widths).toEqual(Object.fromEntries(PAGES.map(([path]) => [path, 390])))
+      expect(problems).toEqual([])
+      await page.context().close()
+    })
+
+    it('follow decisions live, filter them, and offer explain and override on a denied row', async () => {
+      const url = new URL('/decisions?outcome=denied', service.url).href
+      const { page, problems } = await openPage(browser, url, { key: service.adminKey })
+      await page.getByText('live', { exact: true }).waitFor()
+      for (let calls = 0; calls < 6; calls++) await service.check({ user: 'trent', resource: '/export' })
+      const row = page.getByRole('row', { name: /user trent/ }).first()
+      await row.getByText('denied: limit').waitFor()
+      await page.getByText(/held while you look/).waitFor({ state: 'detached' })
+      await row.getByRole('button', { name: 'Explain' }).click()
+      const dialog = page.getByRole('dialog', { name: 'Why this decision' })
+      await dialog.getByText('Would be denied').waitFor()
+      expect(await accessibilityProblems(page)).toEqual([])
+      await dialog.getByRole('button', { name: 'Close' }).click()
+      await row.getByRole('button', { name: 'Override' }).click()
+      await page.getByLabel('Multiplier').fill('2')
+      await page.getByRole('button', { name: 'Set override' }).click()
+      await page.getByText('holds on all nodes within a second').waitFor()
+      expect(await service.check({ user: 'trent', resource: '/export' })).toBe(200)
+      await row.getByRole('link', { name: 'user trent' }).click()
+      await page.waitForURL(/caller=trent/)
       expect(problems).toEqual([])
       await page.context().close()
     })
@@ -122,7 +152,7 @@ export function pagesSuite(running: Running): void {
       const { token } = issued as { token: string }
       const { page, problems } = await openPage(browser, new URL('/rules', service.url).href, { key: token })
       await page.getByText('Your API key has the role viewer; changes here need the role editor.').waitFor()
-      await page.getByText('3 rules').waitFor()
+      await page.getByText('4 rules').waitFor()
       expect(await page.getByRole('button', { name: 'New rule' }).count()).toBe(0)
       expect(await page.getByRole('link', { name: 'Edit', exact: true }).count()).toBe(0)
       await page.goto(new URL('/usage?user=ada', service.url).href)
@@ -134,27 +164,34 @@ export function pagesSuite(running: Running): void {
       await page.context().close()
     })
 
-    it('override, reset and block from the row of a caller, each in the audit log', async () => {
-      const call = { user: 'eve', resource: '/orders', method: 'POST' }
-      for (let calls = 0; calls < 20; calls++) expect(await service.check(call)).toBe(200)
+    it('override, refund, reset and block from the row of a caller, each in the audit log', async () => {
+      const call = { user: 'eve', resource: '/export' }
+      for (let calls = 0; calls < 5; calls++) expect(await service.check(call)).toBe(200)
       expect(await service.check(call)).toBe(429)
       const { page } = await openPage(browser, new URL('/usage?user=eve', service.url).href, { key: service.adminKey })
-      await page.getByRole('button', { name: 'Reset', exact: true }).first().click()
+      const row = page.getByRole('row', { name: /^\/export@user/ })
+      await row.getByRole('button', { name: 'Refund or reset' }).click()
+      await page.getByRole('button', { name: 'Refund some units' }).click()
+      await page.getByLabel('Units').fill('2')
+      await page.getByRole('button', { name: 'Refund', exact: true }).click()
+      await page.getByText('One counter got units back.').waitFor()
+      expect([await service.check(call), await service.check(call), await service.check(call)]).toEqual([200, 200, 429])
+      await row.getByRole('button', { name: 'Refund or reset' }).click()
       await page.getByLabel('Note').fill('import of last night')
       await page.getByRole('button', { name: 'Reset counters' }).click()
       await page.getByText('One counter starts anew.').waitFor()
       expect(await service.check(call)).toBe(200)
-      await page.getByRole('button', { name: 'Override' }).first().click()
+      await row.getByRole('button', { name: 'Override' }).click()
       await page.getByLabel('Multiplier').fill('3')
       await page.getByRole('button', { name: 'Set override' }).click()
       await page.getByText('3 times the limit for rules of').waitFor()
-      await page.getByRole('button', { name: 'Block' }).last().click()
+      await row.getByRole('button', { name: 'Block' }).click()
       await page.getByLabel('Reason').fill('tried again')
       await page.getByRole('dialog').getByRole('button', { name: 'Block' }).click()
       await page.getByText('(tried again)').waitFor()
       expect(await service.check(call)).toBe(429)
       await page.goto(new URL('/audit', service.url).href)
-      for (const action of ['block.put', 'override.put', 'counters.reset'])
+      for (const action of ['block.put', 'override.put', 'counters.reset', 'counters.refund'])
         await page.getByText(action).first().waitFor()
       await page.getByText('import of last night').waitFor()
       await page.context().close()

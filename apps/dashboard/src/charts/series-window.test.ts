@@ -44,6 +44,15 @@ describe('SeriesWindow', () => {
     expect((window.view()[0] as Float64Array).buffer).toBe(before)
   })
 
+  it('shows what was not measured as null', () => {
+    const window = new SeriesWindow(4, 2)
+    window.set(1, [Number.NaN, 1])
+    window.set(2, [5, 2])
+    expect(window.view()[1]).toEqual([null, 5])
+    expect(window.view()[2]).toEqual(Float64Array.of(1, 2))
+    expect([window.highest(1), window.highest(2), new SeriesWindow(4, 1).highest(1)]).toEqual([5, 5, undefined])
+  })
+
   it('is empty after it was cleared', () => {
     const window = new SeriesWindow(4, 1)
     window.set(1, [1])

@@ -63,15 +63,22 @@ export class SeriesWindow {
     if (this.length > this.capacity) this.#start = this.#end - this.capacity
   }
 
-  /** Removes the points before an instant. */
-  trimBefore(atMs: number): void {
-    while (this.#start < this.#end && this.#times[this.#start]! < atMs) this.#start += 1
-  }
-
   /** The points as a chart takes them: instants, then the values of each series. Valid until the next change. */
   view(): AlignedData {
     const cut = (buffer: Float64Array): Float64Array => buffer.subarray(this.#start, this.#end)
-    return [cut(this.#times), ...this.#values.map(cut)] as unknown as AlignedData
+    return [cut(this.#times), ...this.#values.map((values) => withGaps(cut(values)))] as unknown as AlignedData
+  }
+
+  /** The highest value of the first `count` series; undefined when nothing was measured. */
+  highest(count: number): number | undefined {
+    let highest = Number.NEGATIVE_INFINITY
+    for (let series = 0; series < count; series += 1) {
+      const values = this.#values[series]!
+      for (let index = this.#start; index < this.#end; index += 1) {
+        if (values[index]! > highest) highest = values[index]!
+      }
+    }
+    return highest === Number.NEGATIVE_INFINITY ? undefined : highest
   }
 
   /** The position of the newest point that is not after an instant; -1 when all are. */
@@ -95,4 +102,9 @@ export class SeriesWindow {
   valueAt(series: number, index: number): number {
     return index < 0 || index >= this.length ? Number.NaN : (this.#values[series]?.[this.#start + index] ?? Number.NaN)
   }
+}
+
+/** Charts know what was not measured as null, which typed arrays cannot hold. Series without gaps are not copied. */
+function withGaps(values: Float64Array): ArrayLike<number | null> {
+  return values.some(Number.isNaN) ? Array.from(values, (value) => (Number.isNaN(value) ? null : value)) : values
 }

@@ -53,13 +53,14 @@ export class TimePlot {
 
   #options(): uPlot.Options {
     const { series, format, leastTop = 1 } = this.#props.current
+    const top = (): number => (this.#props.current.window.highest(series.length) ?? 0) * 1.08
     const axis = { font: FONT, stroke: () => colourOf('text-muted') }
     return {
       ...this.#size(),
       ms: 1,
       legend: { show: false },
-      padding: [8, 8, 0, 0],
-      scales: { x: { time: true }, y: { range: (_, _min, max) => [0, Math.max(leastTop, max * 1.08)] } },
+      padding: [8, 22, 0, 0],
+      scales: { x: { time: true }, y: { range: () => [0, Math.max(leastTop, top())] } },
       axes: [
         {
           ...axis,
@@ -127,6 +128,7 @@ function lineOf({ label, colour, isFilled, isDashed }: ChartSeries): uPlot.Serie
     ...(isDashed ? { dash: [5, 4] } : {}),
     ...(isFilled ? { fill: () => faded(colourOf(colour), 0.13) } : {}),
     points: { show: false },
+    spanGaps: true,
   }
 }
 

@@ -26,6 +26,11 @@ export const ROUTES: readonly Route[] = [
     navigation: { label: 'Overview', icon: 'overview', group: 'Observe' },
   },
   {
+    path: '/decisions',
+    load: async () => (await import('./decisions/decisions-page.tsx')).DecisionsPage,
+    navigation: { label: 'Decisions', icon: 'decisions', group: 'Observe' },
+  },
+  {
     path: '/usage',
     load: async () => (await import('./usage/usage-page.tsx')).UsagePage,
     navigation: { label: 'Usage', icon: 'usage', group: 'Observe' },
@@ -54,6 +59,11 @@ export const ROUTES: readonly Route[] = [
     path: '/gateway',
     load: async () => (await import('./gateway/gateway-page.tsx')).GatewayPage,
     navigation: { label: 'Gateway', icon: 'gateway', group: 'Operate' },
+  },
+  {
+    path: '/nodes',
+    load: async () => (await import('./nodes/nodes-page.tsx')).NodesPage,
+    navigation: { label: 'Nodes', icon: 'nodes', group: 'Operate' },
   },
   {
     path: '/alerts',

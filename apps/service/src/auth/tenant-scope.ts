@@ -28,7 +28,7 @@ const TENANT_FIELDS = ['tenant', 'tenantId'] as const
 const OTHER_COUNTERS: readonly string[] = [...OTHER_CALLERS, 'service']
 
 /** What a reset of a tenant may hold: under a resource there are counters that all tenants share. */
-const RESET_FIELDS: ReadonlySet<string> = new Set([...TENANT_FIELDS, 'note'])
+const RESET_FIELDS: ReadonlySet<string> = new Set([...TENANT_FIELDS, 'units', 'note'])
 
 /**
  * The operations open to the key of a tenant, as far as its role allows. Checks count for the tenant. Queries about

@@ -6,7 +6,7 @@ import type { UndeclaredDimension } from '@sluice/core/policy'
 import { PolicyEngine } from '@sluice/core/policy'
 import type { Settings } from '../settings.ts'
 import { FileConfigReads } from './config-reads.ts'
-import { followRulesFile } from './rule-source.ts'
+import { followGatewayFile, followRulesFile } from './rule-source.ts'
 import { StateSizeCheck } from './state-size-check.ts'
 
 /** Content of a valid rules file. */
@@ -23,8 +23,11 @@ export interface RulesFileSummary {
  * `RuleSetError` that has all problems of the file.
  */
 export async function checkRulesFile(settings: Settings, clock: Clock = systemClock): Promise<RulesFileSummary> {
-  const { rulesFile } = settings
-  if (rulesFile === undefined) return { rules: 0, undeclared: [] }
+  const { rulesFile, gateway } = settings
+  if (rulesFile === undefined) {
+    if (gateway?.file !== undefined) await checkGatewayFile(gateway.file, clock)
+    return { rules: 0, undeclared: [] }
+  }
   const store = memoryStore({ clock })
   const reads = new FileConfigReads(rulesFile, new StateSizeCheck(settings))
   const target = reads.watch(engineTarget(new PolicyEngine({ store, clock })))
@@ -38,5 +41,14 @@ export async function checkRulesFile(settings: Settings, clock: Clock = systemCl
   } finally {
     await follower.close()
     await store.close()
+  }
+}
+
+async function checkGatewayFile(path: string, clock: Clock): Promise<void> {
+  const follower = followGatewayFile(path, { clock })
+  try {
+    await follower.ready()
+  } finally {
+    await follower.close()
   }
 }

@@ -41,8 +41,14 @@ export async function connectRedis(settings: RedisSettings, sleep: Sleep): Promi
   }
 }
 
+async function loadRedis(): Promise<typeof import('redis')> {
+  const module = await import('redis')
+  // Bundlers that split their output may leave the names of a CommonJS package on its default export alone.
+  return 'createClient' in module ? module : (module as { readonly default: typeof import('redis') }).default
+}
+
 async function createClientFor({ urls, isCluster, sentinel }: RedisSettings): Promise<Client> {
-  const { createClient, createCluster, createSentinel } = await import('redis')
+  const { createClient, createCluster, createSentinel } = await loadRedis()
   const socket = {
     connectTimeout: CONNECT_TIMEOUT_MS,
     reconnectStrategy: (tries: number) => Math.min(50 * 2 ** tries, LONGEST_RETRY_MS),

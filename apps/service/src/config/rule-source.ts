@@ -58,6 +58,28 @@ export function followRulesFile(
   })
 }
 
+/** Follows a file that has only parts for the gateway: rules come from the database. */
+export function followGatewayFile(
+  path: string,
+  options: Pick<FileConfigOptions, 'clock' | 'observe' | 'onGateway'>,
+): FileConfig {
+  const folder = dirname(resolve(path))
+  return fileConfig(path, {
+    ...options,
+    target: NO_RULES,
+    needsRules: false,
+    checkGateway: (parts) => checkGatewayConfig(parts, { folder }),
+  })
+}
+
+/** Takes rules that nobody uses. */
+const NO_RULES: ConfigTarget = {
+  useVersions: () => undefined,
+  apply: () => undefined,
+  beginReload: () => undefined,
+  endReload: () => undefined,
+}
+
 /** Follows the database, which a service with a rules file does too. */
 export function followDatabase(
   parts: Omit<RuleSourceParts, 'onService' | 'onGateway'> & { readonly target: ConfigTarget },

@@ -142,7 +142,9 @@ export function listenError(cause: NodeJS.ErrnoException, { host, port, variable
       return new ServiceError('SLUICE_SERVICE_PORT_IN_USE', {
         received: `${received}, which something else listens on`,
         expected: 'a free port',
-        action: `Stop the other program, or choose another port: ${variables.port}=${port < HIGHEST_PORT ? port + 1 : 8080}`,
+        action:
+          'Stop the other program, or choose another port: ' +
+          `${variables.port}=${port < HIGHEST_PORT ? port + 1 : 8080}`,
         cause,
       })
     case 'EACCES':
@@ -157,7 +159,9 @@ export function listenError(cause: NodeJS.ErrnoException, { host, port, variable
       return new ServiceError('SLUICE_SERVICE_HOST_UNAVAILABLE', {
         received: `${variables.host}=${host}`,
         expected: 'an address of this machine',
-        action: `Use ${variables.host}=127.0.0.1 for this machine only, or ${variables.host}=0.0.0.0 for all its addresses.`,
+        action:
+          `Use ${variables.host}=127.0.0.1 for this machine only, ` +
+          `or ${variables.host}=0.0.0.0 for all its addresses.`,
         cause,
       })
     default:

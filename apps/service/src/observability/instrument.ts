@@ -25,7 +25,7 @@ import { EngineMetrics, watchEngine } from './metrics/engine-metrics.ts'
 import type { ThreadReadings } from './metrics/process-metrics.ts'
 import { watchThread } from './metrics/process-metrics.ts'
 import { StoreMetrics, watchStore } from './metrics/store-metrics.ts'
-import type { ThrottleCounts } from './throttle-tally.ts'
+import type { ThrottleCounts } from './metrics/throttle-tally.ts'
 import type { TopCallersSnapshot } from './top-callers.ts'
 import { TopCallers } from './top-callers.ts'
 

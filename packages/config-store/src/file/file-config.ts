@@ -41,6 +41,8 @@ export interface FileConfigOptions {
    * takes effect. Default: they are not checked.
    */
   readonly checkGateway?: CheckGateway
+  /** Whether the file must have `rules`. False for a file of a gateway whose rules are elsewhere. Default: true. */
+  readonly needsRules?: boolean
   /**
    * Called with the parts for a gateway, and the rules beside them, whenever a file has taken effect. Undefined if
    * there are no such parts. Exceptions are ignored.
@@ -79,7 +81,7 @@ export function fileConfig(path: string, options: FileConfigOptions): FileConfig
     name: 'fileConfig',
     options: [
       ...['target', 'costFunctions', 'pollMs', 'settleMs', 'observe', 'onService'],
-      ...['checkGateway', 'onGateway', 'clock', 'timers', 'random'],
+      ...['checkGateway', 'needsRules', 'onGateway', 'clock', 'timers', 'random'],
     ],
     example: '{ target: engineTarget(engine) }',
   })
@@ -232,13 +234,14 @@ class FileFollower implements FileConfig {
   }
 
   #use(content: Uint8Array, hash: string): void {
-    const { costFunctions, checkGateway } = this.#options
+    const { costFunctions, checkGateway, needsRules } = this.#options
     const number = this.#number + 1
     let parsed: FileContent
     try {
       parsed = parseConfigFile(content, this.#name, {
         ...(costFunctions === undefined ? {} : { costFunctions }),
         ...(checkGateway === undefined ? {} : { checkGateway }),
+        ...(needsRules === undefined ? {} : { needsRules }),
       })
     } catch (error) {
       this.#problem = error

@@ -49,6 +49,15 @@ const MISTAKES: readonly (readonly [string, string, number, string, string])[] =
   ['inside-anchor.yaml', '/rules/0/window', 6, '"1 minute"', 'a duration'],
 ]
 
+it('needs rules, unless they are elsewhere', () => {
+  const bytes = new TextEncoder().encode('routes: []\n')
+  expect(() => parseConfigFile(bytes, 'sluice.yaml')).toThrow('SLUICE_INVALID_RULE_SET')
+  const content = parseConfigFile(bytes, 'sluice.yaml', { needsRules: false })
+  expect(content).toMatchObject({ ruleSet: { rules: [] }, gateway: { routes: [] } })
+  const list = new TextEncoder().encode('- 1\n')
+  expect(() => parseConfigFile(list, 'sluice.yaml', { needsRules: false })).toThrow('SLUICE_INVALID_RULE_SET')
+})
+
 describe('a file with a mistake', () => {
   it.each(MISTAKES)('%s is rejected at "%s", line %i', (name, path, line, received, expected) => {
     const error = errorOf(readFileSync(new URL(name, BAD_FILES)), name)

@@ -17,18 +17,25 @@ export type CheckGateway = (parts: GatewayParts) => readonly RuleSetProblem[]
 export interface FileCheckOptions extends RuleSetCheckOptions {
   /** Default: the parts for a gateway are not checked. */
   readonly checkGateway?: CheckGateway
+  /** Whether `rules` must be there. False for a file of a gateway whose rules are elsewhere. Default: true. */
+  readonly needsRules?: boolean
 }
 
 /**
  * Parses a configuration file: YAML 1.2, or JSON if its name ends in `.json`. Anchors, aliases and `<<` are allowed,
  * tags are not. Throws a `RuleSetError` with all problems and their lines.
  */
-export function parseConfigFile(bytes: Uint8Array, name: string, options: FileCheckOptions = {}): FileContent {
+export function parseConfigFile(
+  bytes: Uint8Array,
+  name: string,
+  { needsRules = true, ...options }: FileCheckOptions = {},
+): FileContent {
   const text = taken(textOf(bytes), name)
   if (name.toLowerCase().endsWith('.json')) reject(jsonProblems(text), name)
   const lined = parseYaml(text)
   reject(yamlProblems(lined), name)
-  const value = taken(yamlValue(lined), name)
+  const written = taken(yamlValue(lined), name)
+  const value = needsRules || !isObject(written) ? written : { rules: [], ...written }
   reject(
     problemsOf(value, options).map((problem) => ({ ...problem, line: lineAt(lined, problem.path) })),
     name,
@@ -39,12 +46,15 @@ export function parseConfigFile(bytes: Uint8Array, name: string, options: FileCh
 /** The problems of the rule set, and those of the gateway where its parts have the right type. */
 function problemsOf(value: unknown, { checkGateway, ...options }: FileCheckOptions): readonly RuleSetProblem[] {
   const problems = checkRuleSetFile(value, options)
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  const parts = isObject ? gatewayPartsOf(value) : undefined
+  const parts = isObject(value) ? gatewayPartsOf(value) : undefined
   if (checkGateway === undefined || parts === undefined) return problems
   const wrong = new Set(problems.map(({ path }) => path))
   const isUsable = ['/gateway', '/routes', '/upstreams'].every((path) => !wrong.has(path))
   return isUsable ? [...problems, ...checkGateway(parts)] : problems
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** A value or a problem. */

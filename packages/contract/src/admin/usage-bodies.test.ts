@@ -45,6 +45,7 @@ describe('a reset', () => {
     const body = { user: 'u', service: 's', descriptors: { model: 'large' }, resource: '/a', note: 'import' }
     const { note, ...who } = body
     expect(parseResetRequest(body)).toEqual({ ok: true, who, note })
+    expect(parseResetRequest({ ...body, units: 3 })).toEqual({ ok: true, who, units: 3, note })
   })
 
   it.each([
@@ -52,6 +53,8 @@ describe('a reset', () => {
     [{ note: 'x' }, '', 'at least one of user'],
     [{ userId: 'u', note: '' }, '/note', 'a text of 1 to 1000 characters'],
     [{ userId: 'u', method: 'GET' }, '/method', 'only user, '],
+    [{ userId: 'u', units: 0 }, '/units', 'a whole number from 1 to 1000000000'],
+    [{ units: 3 }, '', 'at least one of user'],
     [[], '', 'a JSON object that says who is meant'],
   ])('is refused as %j', (body, path, expected) => {
     expect(parseResetRequest(body)).toMatchObject({

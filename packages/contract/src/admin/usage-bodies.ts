@@ -1,11 +1,11 @@
 import type { CheckRequest, Descriptors, IdentityName } from '../checks/check-request.ts'
-import { CHECK_PROPERTIES, CHECK_RULES } from '../checks/check-request.ts'
+import { CHECK_PROPERTIES, CHECK_RULES, MOST_TOKENS } from '../checks/check-request.ts'
 import type { InvalidBody, Parsed } from '../schema/body-parser.ts'
 import { bodyForm, formProblems, formWithout, hasForm } from '../schema/body-parser.ts'
 import type { Infer } from '../schema/json-schema.ts'
 import { answerSchema, requestSchema } from '../schema/json-schema.ts'
 import type { FieldProblem } from '../schema/value-schemas.ts'
-import { count, listOf, NOTE, words } from '../schema/value-schemas.ts'
+import { count, listOf, NOTE, whole, words } from '../schema/value-schemas.ts'
 
 /** A caller, with one name for each identity; what was not given is not there. */
 export interface NamedCaller extends Pick<CheckRequest, IdentityName>, Partial<Pick<CheckRequest, 'resource'>> {
@@ -90,6 +90,7 @@ export const RESET_REQUEST = requestSchema('ResetRequest', {
     tenantId: CALLER.tenantId,
     descriptors: CALLER.descriptors,
     resource: CHECK_PROPERTIES.required.resource,
+    units: whole('Units to give back, those used last first. Default: all, and counting starts anew.', 1, MOST_TOKENS),
     note: NOTE,
   },
 })
@@ -106,7 +107,7 @@ const CALLER_FIELDS = ['user', 'apiKey', 'ip', 'tenant', 'service', 'resource', 
 
 const RESET_FORM = bodyForm(RESET_REQUEST, 'a JSON object that says who is meant', CHECK_RULES)
 
-const USAGE_FORM = formWithout(RESET_FORM, 'note')
+const USAGE_FORM = formWithout(formWithout(RESET_FORM, 'note'), 'units')
 
 /** Parses the parameters of a query into the caller whose usage is requested, or into all their problems. */
 export function parseUsageQuery(query: Readonly<Record<string, string>>): Parsed<{ readonly who: NamedCaller }> {
@@ -122,10 +123,10 @@ export function parseUsageQuery(query: Readonly<Record<string, string>>): Parsed
 /** Turns the parsed JSON of a body into whose counters start anew, or into everything that is wrong with it. */
 export function parseResetRequest(
   body: unknown,
-): Parsed<{ readonly who: NamedCaller; readonly note: string | undefined }> {
+): Parsed<{ readonly who: NamedCaller; readonly units: number | undefined; readonly note: string | undefined }> {
   if (!hasForm(body, RESET_FORM)) return formProblems(body, RESET_FORM)
   const who = namedCaller(body)
-  return Object.keys(who).length === 0 ? noCaller() : { ok: true, who, note: body.note }
+  return Object.keys(who).length === 0 ? noCaller() : { ok: true, who, units: body.units, note: body.note }
 }
 
 /** The caller in a body or query whose form is right. */

@@ -37,7 +37,7 @@ export interface ReadBodies {
   readonly heartbeat: ReservationRequest
   readonly report: ReportRequest
   readonly shouldRateLimit: { readonly request: ValidEnvoyRequest }
-  readonly reset: { readonly who: NamedCaller; readonly note: string | undefined }
+  readonly reset: { readonly who: NamedCaller; readonly units: number | undefined; readonly note: string | undefined }
 }
 
 /**

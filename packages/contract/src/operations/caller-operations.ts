@@ -231,7 +231,8 @@ export const CALLER_OPERATIONS = operations('callers', {
     role: 'editor',
     summary: 'Resets counters',
     description:
-      'Forgets what these callers have used: under the rules that the resource matches, or under all without one.',
+      'Forgets what these callers have used, or gives back as many units as `units` says: under the rules that the ' +
+      'resource matches, or under all without one.',
     body: ref<ResetRequest>(RESET_REQUEST),
     answers: {
       200: { description: 'How many rules have counted these callers.', schema: ref<ResetAnswer>(RESET_ANSWER) },

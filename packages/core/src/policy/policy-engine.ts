@@ -1,14 +1,17 @@
+import { LATEST } from '../algorithms/algorithm.ts'
 import type { Obstacle } from '../limiter/acquire.ts'
 import { waitForTurn } from '../limiter/acquire.ts'
 import { checkRefunded, checkUncharged } from '../limiter/argument-check.ts'
 import { decisionOn, decisionOnOne } from '../limiter/decision.ts'
 import { KeyQueue } from '../limiter/key-queue.ts'
 import { notePlace } from '../limiter/limiter-registry.ts'
-import { onRelease, reset } from '../limiter/release-listeners.ts'
+import { onRelease, reset, settle } from '../limiter/release-listeners.ts'
 import { chargedBy, decide, deliver, refund } from '../limiter/rule-limiter.ts'
 import { checkMaxWaiting, checkOptionNames, checkSignal, checkSources, checkWhole } from '../options/known-options.ts'
 import type { Duration } from '../rule/duration.ts'
 import { durationMicros, durationMs } from '../rule/duration.ts'
+import type { Limit } from '../rule/limit.ts'
+import { LARGEST_UNITS } from '../rule/rule-options.ts'
 import { checkCost, createBatch, drawHolder } from '../store/batch.ts'
 import { receiptOf } from '../store/receipt.ts'
 import type { Answer, Batch, Mode, Settlement, Store } from '../store/store.ts'
@@ -300,6 +303,28 @@ export class PolicyEngine<M extends Mode = Mode> {
     return counters.map(ownerOf)
   }
 
+  /**
+   * Gives back `units` that these callers have used, those used last first and never below zero use: under the rules
+   * that the resource matches, or under all without one. Slots, and turns in a queue, cannot be given back. Resolves
+   * with the rules and callers whose counters it changed.
+   */
+  async giveBack(who: Caller, units: number): Promise<readonly Omit<UsageReport, 'counters'>[]> {
+    checkWhole('units', units, { of: 'giveBack', least: 1, most: LARGEST_UNITS })
+    const counters = this.#countersOf(who).filter(({ limits }) => limits.every(canGiveBack))
+    await Promise.all(
+      counters.map(({ limits, key }) => {
+        const charges = limits.map((limit) => ({ limit, key, at: LATEST, cost: units, mark: 0 }))
+        const receipt = { holder: 0, held: false, leaseMicros: 0, charges }
+        return settle(
+          this.#store,
+          receipt,
+          charges.map(() => 0),
+        )
+      }),
+    )
+    return counters.map(ownerOf)
+  }
+
   /** Denies a caller everywhere for this long, and hands the block on to be kept. */
   block(dimension: string, entity: string, options: { readonly duration: Duration; readonly reason?: string }): Block {
     const { duration, reason } = options
@@ -423,4 +448,9 @@ interface Decided {
   readonly resolved: ResolvedRequest
   readonly request: PolicyRequest
   readonly nowMs: number
+}
+
+/** Slots belong to their holders, and calls in a queue were told when to leave. */
+function canGiveBack({ algorithm }: Limit): boolean {
+  return algorithm !== 'concurrency' && algorithm !== 'leaky-bucket-queue'
 }

@@ -167,7 +167,7 @@ const options = objectSchema<GatewayOptionsConfig>({
       examples: [DEFAULTS.healthPaths],
       type: 'array',
       uniqueItems: true,
-      items: { title: 'a path such as "/livez"', type: 'string', pattern: '^/[^?#*:%\\s]*$' },
+      items: { title: 'a path such as "/livez"', examples: ['/livez'], type: 'string', pattern: '^/[^?#*:%\\s]*$' },
       default: DEFAULTS.healthPaths,
     },
     consumers: {

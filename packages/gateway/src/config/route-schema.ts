@@ -15,6 +15,7 @@ const hostName: JsonSchema = {
 
 const headerName: JsonSchema = {
   title: 'the name of a header such as "x-version"',
+  examples: ['x-version'],
   type: 'string',
   pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$",
 }

@@ -27,8 +27,13 @@ function scene() {
 describe('a key set', () => {
   it('is read from a URL', async () => {
     const { read, timers } = scene()
-    const url = await serve((request, response) => void response.end(`{"url":"${request.url}"}`))
+    const connections: unknown[] = []
+    const url = await serve((request, response) => {
+      connections.push(request.headers.connection)
+      response.end(`{"url":"${request.url}"}`)
+    })
     expect(await read(url)).toBe('{"url":"/keys"}')
+    expect(connections).toEqual(['close'])
     expect(timers.pending).toBe(0)
   })
 

@@ -31,7 +31,8 @@ export async function readKeySource(source: string, timers: Timers): Promise<str
 }
 
 async function fetchText(url: string, signal: AbortSignal): Promise<string> {
-  const { statusCode, body } = await request(url, { signal, headers: { accept: 'application/json' } })
+  // Keys are loaded every few minutes: no connection is kept for them.
+  const { statusCode, body } = await request(url, { signal, reset: true, headers: { accept: 'application/json' } })
   if (statusCode !== 200) {
     await body.dump().catch(() => undefined)
     throw new Error(`the answer has status ${statusCode}`)

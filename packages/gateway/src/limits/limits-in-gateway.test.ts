@@ -11,6 +11,10 @@ const RULE: PolicyRule = { name: 'base', resource: '*', dimension: 'user', limit
 /** A gateway with these routes, before an upstream that answers with the status in the path. */
 async function scene({ rules = [RULE], ...config }: GatewayConfig & { readonly rules?: readonly PolicyRule[] }) {
   const app = await startUpstream((request, response) => {
+    if (request.url === '/stream') {
+      response.write('begun')
+      return
+    }
     response.statusCode = Number(/\d{3}/.exec(request.url ?? '')?.[0] ?? 200)
     response.end('from the upstream')
   })
@@ -77,6 +81,22 @@ describe('through the gateway', () => {
     expect((await ask('/200', 'bob')).status).toBe(200)
     expect(await engine.unblock('user', 'ada')).toBe(true)
     expect((await ask('/200')).status).toBe(200)
+  })
+
+  it('a stream holds its slot until the client leaves', async () => {
+    const slots = { algorithm: 'concurrency', limit: 1, lease: '1m' } as const
+    const { ask, origin, statuses } = await scene({
+      rules: [{ name: 's', resource: '*', dimension: 'user', ...slots }],
+      routes: [routeOf()],
+    })
+    const leaving = new AbortController()
+    const headers = { 'x-user': 'ada' }
+    const streaming = await fetch(`${origin}/stream`, { headers, signal: leaving.signal })
+    await streaming.body?.getReader().read()
+    expect(await statuses('/200', '/200')).toEqual([429, 429])
+    expect((await ask('/200', 'bob')).status).toBe(200)
+    leaving.abort()
+    await expect.poll(() => statuses('/200')).toEqual([200])
   })
 
   it('a rule that is not announced is in no header', async () => {

@@ -1,9 +1,9 @@
 import { memoryStore } from '@sluice/core'
-import { type Block, PolicyEngine, type PolicyRule } from '@sluice/core/policy'
-import type { Store } from '@sluice/core/store'
+import { type Block, type PolicyDecision, PolicyEngine, type PolicyRule } from '@sluice/core/policy'
+import { fallbackStore, type Store } from '@sluice/core/store'
 import type { HttpOutcome, HttpRequest } from '@sluice/middleware'
-import { FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
-import { describe, expect, it } from 'vitest'
+import { deferredStore, FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { compileGateway } from '../config/compile-gateway.ts'
 import type { Route } from '../config/compiled-config.ts'
 import type { RouteConfig } from '../config/gateway-config.ts'
@@ -30,7 +30,7 @@ function routeOf(route: Partial<RouteConfig> = {}): Route {
 
 const RULE: PolicyRule = { name: 'base', resource: '*', dimension: 'ip', limit: 3, window: '1h' }
 
-function scene({ rules = [RULE], store }: { rules?: readonly PolicyRule[]; store?: Store<'sync'> } = {}) {
+function scene({ rules = [RULE], store }: { rules?: readonly PolicyRule[]; store?: Store } = {}) {
   const clock = new FakeClock()
   const timers = new FakeTimers(clock)
   const kept: Block[] = []
@@ -71,7 +71,7 @@ function scene({ rules = [RULE], store }: { rules?: readonly PolicyRule[]; store
     if (outcome.allowed) outcome.finish?.(status)
   }
   const left = (): number => {
-    const { remaining } = engine.peek({ resource: '/login', method: 'GET', ip: NOBODY.ip! })
+    const { remaining } = engine.peek({ resource: '/login', method: 'GET', ip: NOBODY.ip! }) as PolicyDecision
     return remaining!
   }
   return { clock, timers, engine, ask, finish, left, kept, errors, limits }
@@ -178,6 +178,31 @@ describe('the denial of a route', () => {
     expect([hidden.body, hidden.headers['RateLimit']]).toEqual(['by ', undefined])
     const never = denied({ body: 'wait {retryAfter}' })
     expect([never.body, never.headers['Content-Type']]).toEqual(['wait ', 'text/plain; charset=utf-8'])
+  })
+})
+
+describe('while the store is unavailable', () => {
+  it('each rule decides by its failure mode, a page keeps the status 503, and no response is counted', async () => {
+    const down: Store<'async'> = {
+      ...deferredStore(memoryStore()),
+      decide: () => Promise.reject(new Error('away')),
+    }
+    const store = fallbackStore(down, { failureMode: 'open' })
+    onTestFinished(() => store.close())
+    const rules: PolicyRule[] = [
+      { ...RULE, name: 'closed', resource: '/closed', failureMode: 'closed' },
+      { ...RULE, name: 'open', resource: '/open', failureMode: 'open' },
+    ]
+    const { ask, kept } = scene({ rules, store })
+    const blockAfter = { responses: 1, within: '1m', blockFor: '1m' }
+    const route = routeOf({ denial: { status: 420, body: 'later' }, blockAfter })
+    const closed = await ask(route, { url: '/closed' })
+    expect(closed).toMatchObject({ allowed: false, status: 503, body: 'later', headers: { 'Retry-After': '1' } })
+    const open = await ask(route, { url: '/open' })
+    expect(open).toMatchObject({ allowed: true, decision: { failure: { mode: 'open' } } })
+    if (open.allowed) open.finish?.(401)
+    await ask(route, { url: '/open' })
+    expect(kept).toEqual([])
   })
 })
 

@@ -34,12 +34,49 @@ export function needsDrain(response: ClientResponse): boolean {
 }
 
 /** Ends the response, with trailers if there are any. */
-export function endResponse(response: ClientResponse, trailers: readonly string[] | undefined): void {
+export function endResponse(
+  request: ClientRequest,
+  response: ClientResponse,
+  trailers: readonly string[] | undefined,
+): void {
   if (trailers !== undefined && trailers.length > 0) {
     if (isHttp2(response)) response.addTrailers(headerObject(trailers))
     else if (response.chunkedEncoding) response.addTrailers(pairs(trailers))
   }
   response.end()
+  if (isHttp2(response) && !request.complete) closeStream(response)
+}
+
+/** Most bytes of a body that are read after the answer to it. */
+const MOST_LINGERING = 1_048_576
+
+/**
+ * Ends a response to a request whose body has not come yet. A connection that is closed while bytes arrive is reset,
+ * and the client may lose the answer: so the rest of the body is read and thrown away for a while. The answer must
+ * announce its length, so that the client need not wait.
+ */
+export function endAfterBody(request: ClientRequest, response: ClientResponse, body: string): void {
+  if (isHttp2(response)) {
+    response.end(body)
+    closeStream(response)
+    return
+  }
+  let left = MOST_LINGERING
+  const end = (): void => void response.end()
+  if (body !== '') response.write(body)
+  else response.flushHeaders()
+  request.on('end', end).on('close', end).on('error', end)
+  request.on('data', (chunk: Buffer) => {
+    left -= chunk.length
+    if (left <= 0) end()
+  })
+}
+
+/** Tells a client that the rest of its body is not needed, when the response was sent. */
+function closeStream({ stream }: Http2ServerResponse): void {
+  const close = (): void => stream.close(constants.NGHTTP2_NO_ERROR)
+  if (stream.writableFinished) close()
+  else stream.once('finish', close)
 }
 
 /** Sends a response that has headers only: over HTTP/2 its end is part of them, which gRPC asks for. */
@@ -53,8 +90,9 @@ export function endWithHead(response: ClientResponse, status: number, headers: r
 /** Breaks the response off, so that no client takes it for complete. */
 export function breakOff(response: ClientResponse): void {
   if (isHttp2(response)) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR)
-  else if (response.socket === null) response.destroy()
-  else response.socket.resetAndDestroy()
+  // A body without a length and without chunks ends with the connection: only a reset tells that it was cut.
+  else if (response.req.httpVersion === '1.0' && response.socket !== null) response.socket.resetAndDestroy()
+  else response.destroy()
 }
 
 /** Repeated headers as lists: an object would lose all but the last. */

@@ -217,7 +217,7 @@ export class GatewayServer {
       headersTimeout: headersMs,
       requestTimeout: requestMs,
       keepAliveTimeout: keepAliveMs,
-      connectionsCheckingInterval: CHECK_EVERY_MS,
+      connectionsCheckingInterval: Math.min(CHECK_EVERY_MS, headersMs),
       maxHeaderSize: headerBytes,
       optimizeEmptyRequests: true,
       // Answered by us, as a problem document.

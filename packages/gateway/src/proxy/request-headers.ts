@@ -94,6 +94,8 @@ export class RequestHeaders {
   /** Of trace and parent id; overwritten for each request. */
   readonly #traceWords = new Uint32Array(6)
   readonly #traceBytes = Buffer.from(this.#traceWords.buffer)
+  /** Whether the request that is being built continues a trace. */
+  #isTraced = false
 
   /** `removed`: further headers, in lower case, that never reach an upstream. */
   constructor(removed: ReadonlySet<string>, random: Random) {
@@ -106,7 +108,7 @@ export class RequestHeaders {
   build(request: UpstreamRequest): string[] {
     const named = namedIn(request.connectionHeader)
     const headers = this.#passed(request, named)
-    const { connection, authority, isTrustedPeer, rawHeaders } = request
+    const { connection, authority, isTrustedPeer } = request
     const { peerAddress = 'unknown' } = connection
     if (!isTrustedPeer) {
       headers.push('x-forwarded-for', peerAddress, 'x-forwarded-proto', connection.scheme)
@@ -115,7 +117,7 @@ export class RequestHeaders {
     } else this.#addTrusted(request, headers)
     headers.push('via', `${request.protocol} sluice`, 'x-request-id', request.requestId)
     if (request.contentLength !== undefined) headers.push('content-length', request.contentLength)
-    if (!this.#hasTrace(rawHeaders)) headers.push('traceparent', this.#newTrace())
+    if (!this.#isTraced) headers.push('traceparent', this.#newTrace())
     if (request.callerHeaders !== undefined) for (const text of request.callerHeaders) headers.push(text)
     return headers
   }
@@ -124,6 +126,7 @@ export class RequestHeaders {
   #passed({ rawHeaders, isTrustedPeer }: UpstreamRequest, named: ReadonlySet<string> | undefined): string[] {
     const headers: string[] = ['host', '']
     let cookieAt = -1
+    this.#isTraced = false
     for (let index = 0; index < rawHeaders.length; index += 2) {
       const name = rawHeaders[index]!
       const action = this.#spellings.get(name) ?? this.#learn(name)
@@ -136,11 +139,16 @@ export class RequestHeaders {
         else cookieAt = headers.push(name, value) - 1
       } else if (action === TE) {
         if (TRAILERS.test(value)) headers.push('te', 'trailers')
-      } else if (action === TRACE) {
-        if (TRACE_PARENT.test(value)) headers.push('traceparent', value)
-      } else if (action === FROM_PROXIES && isTrustedPeer) headers.push(name, value)
+      } else if (action === TRACE) this.#addTrace(value, headers)
+      else if (action === FROM_PROXIES && isTrustedPeer) headers.push(name, value)
     }
     return headers
+  }
+
+  #addTrace(value: string, headers: string[]): void {
+    if (this.#isTraced || !TRACE_PARENT.test(value)) return
+    this.#isTraced = true
+    headers.push('traceparent', value)
   }
 
   /** What proxies wrote, continued. */
@@ -167,14 +175,6 @@ export class RequestHeaders {
       text += text === '' ? rawHeaders[index + 1]! : `, ${rawHeaders[index + 1]!}`
     }
     return text
-  }
-
-  #hasTrace(rawHeaders: readonly string[]): boolean {
-    for (let index = 0; index < rawHeaders.length; index += 2) {
-      const name = rawHeaders[index]!
-      if (name.length === 11 && this.#actionOf(name) === TRACE) return TRACE_PARENT.test(rawHeaders[index + 1]!)
-    }
-    return false
   }
 
   /** A trace of its own, not sampled: nothing is known about who records. */

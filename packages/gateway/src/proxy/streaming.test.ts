@@ -194,6 +194,41 @@ describe('a request body', () => {
     expect(await client.until('}')).toMatch(/^HTTP\/1\.1 413 /)
   })
 
+  it.each([
+    ['with a length', 'Content-Length: 900000'],
+    ['in chunks', 'Transfer-Encoding: chunked'],
+  ])('of a denied request does not cost the client the answer: %s', async (_title, framing) => {
+    const app = await startUpstream()
+    const { port, gateway } = await startGateway({
+      config: configOf([routeOf()], { app: [app.url] }),
+      ruleSet: { rules: [{ resource: '/*', dimension: 'ip', algorithm: 'fixed-window', limit: 0, window: '1h' }] },
+    })
+    const client = new RawClient(port)
+    client.send(`POST / HTTP/1.1\r\nHost: a\r\n${framing}\r\n\r\n`)
+    // The answer is complete before the body is.
+    await client.until('"retryAfter"')
+    expect(client.text).toContain('Connection: close')
+    for (let part = 0; part < 9; part++) {
+      client.send(framing.startsWith('C') ? 'x'.repeat(100_000) : `186a0\r\n${'x'.repeat(100_000)}\r\n`)
+    }
+    if (!framing.startsWith('C')) client.send('0\r\n\r\n')
+    expect(await client.closed()).toMatch(/^HTTP\/1\.1 429 /)
+    await until(() => gateway.inFlight === 0)
+    expect([client.hasFailed, app.received]).toEqual([false, []])
+  })
+
+  it('without end after an early answer is cut off', async () => {
+    const { port, gateway } = await through(() => undefined, routeOf({ maxBodyBytes: 10 }))
+    const client = new RawClient(port)
+    client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999\r\n\r\n')
+    await client.until('}')
+    while (!client.isClosed) {
+      client.send('x'.repeat(100_000))
+      await turns(1)
+    }
+    await until(() => gateway.inFlight === 0)
+  })
+
   it('is asked for only when the request is admitted', async () => {
     const app = await startUpstream()
     const { port } = await startGateway({

@@ -2,8 +2,9 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import type { ActiveConfig } from './active-config.ts'
+import type { HttpIo } from './client-exchange.ts'
 import type { ExchangeParts } from './exchange.ts'
-import { HttpExchange, type HttpIo } from './http-exchange.ts'
+import { HttpExchange } from './http-exchange.ts'
 import { ResponseHeaders, type UpstreamHeaders } from './response-headers.ts'
 import { Tunnel } from './websocket/tunnel.ts'
 
@@ -55,6 +56,7 @@ export class UpgradeExchange extends HttpExchange {
     headers.list.push('X-Request-Id', this.requestId, 'Connection', 'Upgrade', 'Upgrade', 'websocket')
     client.write(headText(headers.list), 'latin1')
     this.releaseResponse(client)
+    this.upgraded()
     const { route, metrics } = this.activeRoute!
     this.#tunnel = new Tunnel({
       client,

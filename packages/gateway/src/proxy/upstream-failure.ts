@@ -1,15 +1,25 @@
+import type { Random } from '@sluice/core'
+import { backoffDelayMs } from '@sluice/runtime'
+import type { NoInstance } from '../upstreams/upstream.ts'
 import { type GatewayAnswer, problemAnswer } from './problems.ts'
 
 /** Waits between attempts: short, because a client waits too. */
-export const RETRY_BACKOFF = { baseMs: 25, capMs: 1000 } as const
+const RETRY_BACKOFF = { baseMs: 25, capMs: 1000 } as const
+
+/** Milliseconds to wait after so many attempts. */
+export function retryDelayMs(attempts: number, random: Random): number {
+  return backoffDelayMs(attempts - 1, () => random.nextUint32() / 2 ** 32, RETRY_BACKOFF)
+}
+
+/** Whether a request may be executed twice (RFC 9110, 9.2.2). */
+export function isIdempotent(method: string): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS' || method === 'PUT' || method === 'DELETE'
+}
 
 /** A response was given up because its status is tried again. */
 export class RetriedStatus extends Error {
-  readonly status: number
-
   constructor(status: number) {
     super(`status ${status}`)
-    this.status = status
   }
 }
 
@@ -37,6 +47,13 @@ const TIMEOUT_CODES: ReadonlySet<string> = new Set([
 /** What the client gets when an upstream failed. */
 export function failureAnswer(error: Error): GatewayAnswer {
   return TIMEOUT_CODES.has(codeOf(error)) ? TIMEOUT : FAILED
+}
+
+/** What the client gets when no instance can take its request. */
+export function unavailableAnswer({ reason, retryAfterSeconds }: NoInstance): GatewayAnswer {
+  const why = reason === 'no-capacity' ? 'All instances are busy.' : 'No instance is healthy.'
+  const detail = `${why} Try again in ${retryAfterSeconds} ${retryAfterSeconds === 1 ? 'second' : 'seconds'}.`
+  return problemAnswer('upstream-unavailable', detail, ['Retry-After', String(retryAfterSeconds)])
 }
 
 /**

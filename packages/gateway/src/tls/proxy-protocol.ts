@@ -25,8 +25,8 @@ export interface ProxyHeader {
 }
 
 /**
- * Reads the header of the PROXY protocol, version 1 or 2, at the beginning of a connection. `incomplete`: more bytes are
- * needed. `invalid`: the connection must be closed.
+ * Reads the header of the PROXY protocol, version 1 or 2, at the beginning of a connection. `incomplete`: more bytes
+ * are needed. `invalid`: the connection must be closed.
  */
 export function readProxyHeader(bytes: Buffer): ProxyHeader | 'incomplete' | 'invalid' {
   if (isPrefix(bytes, SIGNATURE)) return bytes.length < BINARY_HEAD ? 'incomplete' : readBinary(bytes)

@@ -199,7 +199,7 @@ describe('requests over TLS', () => {
   })
 
   it('over HTTP/2 are denied, and answered when their body is too long', async () => {
-    const { port } = await startSecure({
+    const { port, gateway } = await startSecure({
       ruleSet: { rules: [{ resource: '/*', dimension: 'ip', algorithm: 'fixed-window', limit: 2, window: '1h' }] },
     })
     const client = await session(port)
@@ -207,6 +207,10 @@ describe('requests over TLS', () => {
     long.on('error', () => undefined)
     const [early] = (await once(long, 'response')) as [IncomingHttpHeaders]
     expect(early[':status']).toBe(413)
+    // The stream ends although the body never comes.
+    long.resume()
+    await once(long, 'close')
+    await until(() => gateway.inFlight === 0)
     expect((await ask(client, {})).headers).toMatchObject({ ':status': 200, 'x-ratelimit-remaining': '0' })
     expect((await ask(client, {})).headers[':status']).toBe(429)
   })

@@ -164,7 +164,7 @@ class NodeRedisUrlConnection implements RedisConnection {
     try {
       // Bundlers treat a package that is imported in a `try` as optional: programs that do not need it can be bundled.
       const redis = load === undefined ? await import('redis') : await load()
-      if (!this.#isClosed) this.#connect(redis as unknown as NodeRedisModule)
+      if (!this.#isClosed) this.#connect(namesOf(redis))
     } catch (error) {
       this.#obstacle = notLoaded(error as Error)
     }
@@ -187,6 +187,12 @@ class NodeRedisUrlConnection implements RedisConnection {
     this.#reconnector = new Reconnector(client, { timers: this.#timers, random: this.#random, connectTimeoutMs })
     return client
   }
+}
+
+/** The names of a CommonJS package. Bundlers that split their output may leave them on the default export alone. */
+function namesOf(module: object): NodeRedisModule {
+  const { default: all } = module as { readonly default?: object }
+  return ('createCluster' in module ? module : all) as NodeRedisModule
 }
 
 function closedByReconnector(): Promise<void> {

@@ -24,14 +24,19 @@ export function BlockDialog({ caller, onClose, onDone }: CallerDialogProps): JSX
   const duration = useSignal('1h')
   const reason = useSignal('')
   const error = useSignal<ApiError | undefined>(undefined)
+  // The next caller is asked about anew.
+  const close = (): void => {
+    reason.value = ''
+    error.value = undefined
+    onClose()
+  }
   const block = async (): Promise<void> => {
     if (caller === undefined) return
     try {
       const why = reason.value.trim()
       await call('putBlock', { body: { ...caller, duration: duration.value.trim(), ...(why && { reason: why }) } })
       showToast(`${callerText(caller)} is blocked for ${duration.value}.`)
-      error.value = undefined
-      onClose()
+      close()
       onDone?.()
     } catch (cause) {
       error.value = asApiError(cause)
@@ -41,10 +46,10 @@ export function BlockDialog({ caller, onClose, onDone }: CallerDialogProps): JSX
     <Dialog
       title={caller === undefined ? 'Block' : `Block ${callerText(caller)}`}
       isOpen={caller !== undefined}
-      onClose={onClose}
+      onClose={close}
       actions={
         <>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={close}>Cancel</Button>
           <Button kind="danger" icon="block" onClick={() => void block()}>
             Block
           </Button>

@@ -37,6 +37,10 @@ export function OverrideDialog({ caller, resource, onClose, onDone }: OverrideDi
   const where = useSignal<'rule' | 'all'>('rule')
   const expiry = useSignal<(typeof EXPIRIES)[number]['value']>('86400000')
   const error = useSignal<ApiError | undefined>(undefined)
+  const close = (): void => {
+    error.value = undefined
+    onClose()
+  }
   const save = async (): Promise<void> => {
     if (caller === undefined) return
     const terms = termsOf(kind.value, amount.value, window.value)
@@ -49,8 +53,7 @@ export function OverrideDialog({ caller, resource, onClose, onDone }: OverrideDi
     try {
       await call('putOverride', { body })
       showToast(`The override for ${callerText(caller)} holds on all nodes within a second.`)
-      error.value = undefined
-      onClose()
+      close()
       onDone?.()
     } catch (cause) {
       error.value = asApiError(cause)
@@ -60,10 +63,10 @@ export function OverrideDialog({ caller, resource, onClose, onDone }: OverrideDi
     <Dialog
       title={caller === undefined ? 'Override' : `Override for ${callerText(caller)}`}
       isOpen={caller !== undefined}
-      onClose={onClose}
+      onClose={close}
       actions={
         <>
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={close}>Cancel</Button>
           <Button kind="primary" onClick={() => void save()}>
             Set override
           </Button>

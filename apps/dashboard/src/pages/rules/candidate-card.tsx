@@ -7,6 +7,7 @@ import { Card } from '../../ui/shell/page.tsx'
 import { instantText } from '../../ui/theme/format.ts'
 import { Comparison } from './comparison.tsx'
 import type { EnforcedRules } from './enforced-rules.ts'
+import { GhostChart } from './ghost-chart.tsx'
 import classes from './rules.module.css'
 import type { VersionAction } from './version-action-dialog.tsx'
 import { VersionActionDialog } from './version-action-dialog.tsx'
@@ -51,6 +52,7 @@ export function CandidateCard({ rules, candidate, onChange }: CandidateCardProps
     >
       <div class={classes.candidate}>
         <Comparison from={rules.number} to={candidate.number} />
+        <GhostChart version={candidate.number} />
       </div>
       <VersionActionDialog
         action={action.value}

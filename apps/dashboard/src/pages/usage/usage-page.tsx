@@ -133,7 +133,7 @@ function CallerUsage({ caller }: { caller: Caller }): JSX.Element {
                   resetting.value = { caller, resource: '' }
                 }}
               >
-                Reset all
+                Refund or reset all
               </Button>
               <Button
                 kind="danger"
@@ -248,7 +248,7 @@ function RowButtons({ row, onOverride, onReset, onBlock }: RowActions & { readon
       ) : null}
       {mayCall('reset') ? (
         <Button kind="quiet" onClick={() => onReset(row)}>
-          Reset
+          Refund or reset
         </Button>
       ) : null}
       {mayCall('putBlock') ? (

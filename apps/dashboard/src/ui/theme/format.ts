@@ -17,7 +17,9 @@ export function countText(value: number): string {
 
 /** `12.3K`, for axes and narrow places. */
 export function compactText(value: number): string {
-  return Math.abs(value) < 1000 ? DECIMAL.format(value) : COMPACT.format(value)
+  const size = Math.abs(value)
+  if (size >= 1000) return COMPACT.format(value)
+  return size < 1 ? DECIMAL.format(value) : String(Math.round(value * (size < 10 ? 10 : 1)) / (size < 10 ? 10 : 1))
 }
 
 /** `4.2%` for 0.042. */
@@ -25,9 +27,10 @@ export function percentText(share: number | null | undefined): string {
   return share === null || share === undefined || Number.isNaN(share) ? NO_VALUE : PERCENT.format(share)
 }
 
-/** `0.31 ms`, `1.2 s`, `3 min`, `2 h`, `4 d`. */
+/** `7.2 µs`, `0.31 ms`, `1.2 s`, `3 min`, `2 h`, `4 d`. */
 export function durationText(durationMs: number | null | undefined): string {
   if (durationMs === null || durationMs === undefined) return NO_VALUE
+  if (durationMs > 0 && durationMs < 0.1) return `${DECIMAL.format(durationMs * 1000)} µs`
   if (durationMs < 1000) return `${DECIMAL.format(durationMs)} ms`
   if (durationMs < 60_000) return `${DECIMAL.format(durationMs / 1000)} s`
   if (durationMs < 3_600_000) return `${DECIMAL.format(durationMs / 60_000)} min`

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
@@ -48,7 +49,7 @@ async function startGateway(text: string, more: Partial<Settings> = {}) {
     await rename(`${rulesFile}.new`, rulesFile)
   }
   await replace(text)
-  const node = await startRealService({ gateway: { port: 0, hasRoutes: true }, rulesFile, ...more })
+  const node = await startRealService({ gateway: { port: 0, hasRoutes: true, isTls: false }, rulesFile, ...more })
   onTestFinished(async () => {
     await node.stop()
     await rm(folder, { recursive: true })
@@ -126,8 +127,51 @@ describe('the gateway of the service', () => {
     await expect.poll(() => warned().slice(2), { timeout: 10_000 }).toEqual(['upstream-unused mail'])
   })
 
+  it('takes other keys from the file while it runs', async () => {
+    const { url } = await startUpstream('one')
+    const text = fileText(url).replace('limit: 3', 'limit: 1000')
+    const { ask, replace } = await startGateway(text)
+    const status = async (key: string): Promise<number> => (await ask('/orders/1', { 'x-api-key': key })).status
+    expect([await status('demo'), await status('other')]).toEqual([200, 401])
+    await replace(text.replace(/sha256:[0-9a-f]{64}/, `sha256:${hash('sha256', 'other')}`))
+    await expect.poll(() => status('demo'), { timeout: 10_000 }).toBe(401)
+    expect(await status('other')).toBe(200)
+  })
+
+  it('follows a file that has only routes, with the rules of the database', async () => {
+    const one = await startUpstream('one')
+    const two = await startUpstream('two')
+    const folder = await mkdtemp(join(tmpdir(), 'sluice-gateway-'))
+    const file = join(folder, 'sluice.yaml')
+    const text = (url: string): string => fileText(url).slice(RULES.length)
+    const replace = async (content: string): Promise<void> => {
+      await writeFile(`${file}.new`, content)
+      await rename(`${file}.new`, file)
+    }
+    await replace(text(one.url))
+    const node = await startRealService({ gateway: { port: 0, hasRoutes: true, isTls: false, file } })
+    onTestFinished(async () => {
+      await node.stop()
+      await rm(folder, { recursive: true })
+    })
+    const ask = (): Promise<Response> => fetch(`http://127.0.0.1:${node.gatewayPort}/orders/1`, { headers: KEY })
+    const answering = async (): Promise<unknown> => await (await ask()).json()
+    expect(await answering()).toMatchObject({ name: 'one' })
+    await replace(text(two.url))
+    await expect.poll(answering, { timeout: 10_000 }).toMatchObject({ name: 'two' })
+    await replace(text(two.url).replace('upstream: shop', 'upstream: shp'))
+    await expect
+      .poll(async () => (await readiness(node)).reasons.map(({ code }) => code), { timeout: 10_000 })
+      .toEqual(['gateway-config-refused'])
+    expect(await answering()).toMatchObject({ name: 'two' })
+    const rule = { dimension: 'user', algorithm: 'fixed-window', limit: 1, window: '1h' }
+    const body = { resource: '/orders/*', rules: [rule] }
+    expect((await node.admin('PUT', '/admin/ratelimits', { body })).status).toBe(200)
+    expect([(await ask()).status, (await ask()).status]).toEqual([200, 429])
+  })
+
   it('answers by a demo upstream while there are no routes', async () => {
-    const node = await startService({ gateway: { port: 0, hasRoutes: false } })
+    const node = await startService({ gateway: { port: 0, hasRoutes: false, isTls: false } })
     onTestFinished(() => node.stop())
     const ask = (path: string, headers: Readonly<Record<string, string>>): Promise<Response> =>
       fetch(`http://127.0.0.1:${node.gatewayPort}${path}`, { headers })
@@ -174,5 +218,39 @@ describe('the gateway of the service', () => {
     expect(statuses.filter((status) => status === 200)).toHaveLength(3)
     const shown = (await (await node.admin('GET', '/admin/gateway')).json()) as GatewayAnswer
     expect(shown).toMatchObject({ threads: 2, upstreams: [{ instances: [{ requests: 3, failures: 0 }] }] })
+  })
+
+  it('blocks a caller after configured responses in all threads; the admin API lists and lifts the block', async () => {
+    const server = createServer((_request, response) => {
+      response.statusCode = 403
+      response.end()
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo
+    const text = fileText(`http://127.0.0.1:${port}`)
+      .replace('limit: 3', 'limit: 1000')
+      .replace('auth: required', 'auth: required, blockAfter: { responses: 6, within: 1h, blockFor: 1h }')
+    const { ask, node } = await startGateway(text, { threads: 2 })
+    const statuses = async (count: number): Promise<readonly number[]> => {
+      const found: number[] = []
+      for (let call = 0; call < count; call++) {
+        found.push((await ask('/orders/1', { ...KEY, connection: 'close' })).status)
+      }
+      return [...new Set(found)]
+    }
+    expect(await statuses(6)).toEqual([403])
+    const blocks = async () => {
+      const { items } = (await (await node.admin('GET', '/admin/blocks')).json()) as { items: readonly object[] }
+      return items
+    }
+    await expect
+      .poll(blocks, { timeout: 10_000 })
+      .toMatchObject([{ entry: { dimension: 'user', entity: 'acme', rule: 'gateway:orders' } }])
+    await expect.poll(() => statuses(10), { timeout: 10_000 }).toEqual([429])
+    const lifted = await node.admin('DELETE', '/admin/blocks?dimension=user&entity=acme')
+    expect(lifted.status).toBe(204)
+    await expect.poll(() => statuses(2), { timeout: 10_000 }).toEqual([403])
   })
 })

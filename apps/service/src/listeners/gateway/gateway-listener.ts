@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { ConfigEvent, FileConfig } from '@sluice/config-store'
 import type { GatewayRoute } from '@sluice/contract'
 import type { Clock, Random, Timers } from '@sluice/core'
 import { systemTimers } from '@sluice/core'
@@ -7,6 +8,7 @@ import type { GatewayParts as FileParts, PolicyEngine } from '@sluice/core/polic
 import type { CompiledConfig, Gateway, GatewayConfig, IdentifierParts } from '@sluice/gateway'
 import { CredentialIdentifier, compileGateway, createGateway, createUpstream } from '@sluice/gateway'
 import type { Logger, MetricRegistry } from '@sluice/runtime'
+import { followGatewayFile } from '../../config/rule-source.ts'
 import { errorFields } from '../../observability/error-fields.ts'
 import type { ThreadGateway } from '../../observability/gateway-status.ts'
 import type { HealthCheck } from '../../operations/health.ts'
@@ -62,6 +64,8 @@ export class GatewayListener implements Listener {
   readonly #timers: Timers = systemTimers
   readonly #identityParts: IdentifierParts
   readonly #demo = new DemoUpstream()
+  /** Of a file with routes and without rules. Undefined: {@link use} is called with the parts of the rules file. */
+  #follower: FileConfig | undefined
   #demoOrigin: string | undefined
   #gateway: Gateway | undefined
   #identifier: CredentialIdentifier | undefined
@@ -98,6 +102,19 @@ export class GatewayListener implements Listener {
   }
 
   async start(): Promise<void> {
+    const { file } = this.#parts.gateway
+    if (file !== undefined) this.#follower = this.#follow(file)
+    try {
+      await this.#follower?.ready()
+      await this.#start()
+    } catch (error) {
+      await this.#follower?.close()
+      await this.#demo.stop()
+      throw error
+    }
+  }
+
+  async #start(): Promise<void> {
     const wanted = await this.#wanted()
     const config = this.#compile(wanted.written)
     const gateway = this.#create(config)
@@ -105,13 +122,14 @@ export class GatewayListener implements Listener {
       await gateway.start()
     } catch (error) {
       await gateway.stop()
-      await this.#demo.stop()
       const { settings, port } = this.#parts
       if ((error as NodeJS.ErrnoException).syscall === undefined) throw error
       throw listenError(error as NodeJS.ErrnoException, listenAttempt('gateway', settings, port))
     }
     this.#gateway = gateway
     this.#inUse = wanted
+    // The file may have changed meanwhile. Nothing happens if it has not.
+    this.use(this.#file)
   }
 
   async drain(drainMs: number): Promise<void> {
@@ -119,6 +137,7 @@ export class GatewayListener implements Listener {
   }
 
   async stop(): Promise<void> {
+    await this.#follower?.close()
     await this.#reloading
     await this.#gateway?.stop()
     await this.#demo.stop()
@@ -141,7 +160,7 @@ export class GatewayListener implements Listener {
       upstreams,
       waitingFor: [...services, ...(this.#wasReady ? [] : missing)],
       keySet: this.#identifier?.keySet,
-      problem: this.#problem,
+      problem: this.#problem ?? this.#refused(),
     }
   }
 
@@ -151,6 +170,26 @@ export class GatewayListener implements Listener {
     return status === undefined ? { name: 'gateway', ready: false, detail: 'not started' } : gatewayHealth(status)
   }
 
+  #follow(file: string): FileConfig {
+    const { clock, log } = this.#parts
+    const observe = (event: ConfigEvent): void => {
+      if (event.type === 'refused' || event.type === 'unavailable') {
+        log.error('the routes in the file cannot be used: the previous ones stay in use', {
+          file,
+          error: errorFields(event.error),
+        })
+      }
+    }
+    return followGatewayFile(file, { clock, observe, onGateway: (parts) => this.use(parts) })
+  }
+
+  /** Why the file that has only routes is not in use. */
+  #refused(): string | undefined {
+    const { refused = [], unavailableSince } = this.#follower?.stats() ?? {}
+    if (refused.length > 0) return refused[0]!.reason
+    return unavailableSince === undefined ? undefined : 'the file cannot be read'
+  }
+
   async #reload(gateway: Gateway): Promise<void> {
     const { log } = this.#parts
     try {
@@ -158,8 +197,9 @@ export class GatewayListener implements Listener {
       // A file whose rules have changed, or nothing at all.
       if (isDeepStrictEqual(wanted, this.#inUse) && this.#problem === undefined) return
       const config = this.#compile(wanted.written)
-      const before = this.#identifier
-      await gateway.use(config, this.#identify(config, before))
+      const identifier = new CredentialIdentifier(config.options, this.#identityParts, this.#identifier)
+      await gateway.use(config, identifier)
+      this.#identifier = identifier
       this.#inUse = wanted
       this.#problem = undefined
       const upstreams = [...config.upstreams.keys()]
@@ -185,18 +225,14 @@ export class GatewayListener implements Listener {
     return config
   }
 
-  #identify({ options }: CompiledConfig, before?: CredentialIdentifier): CredentialIdentifier {
-    this.#identifier = new CredentialIdentifier(options, this.#identityParts, before)
-    return this.#identifier
-  }
-
   #create(config: CompiledConfig): Gateway {
     const { settings, port, sharesPort, log, writeLine, monotonicMs, random } = this.#parts
     const { engine, metrics, clock, newRequestId, connectionLimit } = this.#parts
+    this.#identifier = new CredentialIdentifier(config.options, this.#identityParts)
     return createGateway({
       ...{ config, engine, metrics, clock, random, monotonicMs, newRequestId, connectionLimit },
       listen: { host: listenerHost('gateway', settings), port, sharesPort },
-      identifier: this.#identify(config),
+      identifier: this.#identifier,
       createUpstream: (name, upstream) =>
         createUpstream(name, upstream, {
           nowMs: monotonicMs,

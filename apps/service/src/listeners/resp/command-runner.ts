@@ -2,7 +2,7 @@ import type { CounterSeries, InFlight, Logger, MetricRegistry } from '@sluice/ru
 import { errorFields } from '../../observability/error-fields.ts'
 import type { Instrument } from '../../observability/instrument.ts'
 import { OTHER } from '../../observability/metrics/metric-names.ts'
-import { ThrottleTally } from '../../observability/throttle-tally.ts'
+import { ThrottleTally } from '../../observability/metrics/throttle-tally.ts'
 import type { AdHocLimits, ThrottleAnswer, ThrottleRequest } from '../../operations/throttle/ad-hoc-limits.ts'
 import { MAX_PERIOD_SECONDS, MAX_UNITS } from '../../operations/throttle/ad-hoc-limits.ts'
 import type { CommandParser } from './command-parser.ts'

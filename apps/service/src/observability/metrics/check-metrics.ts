@@ -1,10 +1,10 @@
 import { ruleName } from '@sluice/core/internal'
 import type { DescriptorDecision, PolicyDecision, PolicyEvent, PolicyVersions, RuleSet } from '@sluice/core/policy'
 import type { Counter, CounterSeries, HistogramSeries, MetricRegistry } from '@sluice/runtime'
-import type { ThrottleCounts } from '../throttle-tally.ts'
-import { isNear } from '../throttle-tally.ts'
 import { DURATION_BOUNDS_MS, METRIC, NONE, OTHER, RESULTS } from './metric-names.ts'
 import { RegionCounters } from './region-counters.ts'
+import type { ThrottleCounts } from './throttle-tally.ts'
+import { isNear } from './throttle-tally.ts'
 
 /** Maximum number of combinations of resource and dimension; the rest is `other`. */
 const MOST_SERIES = 2000

@@ -459,6 +459,25 @@ export function describeCallers(databases: TestDatabases): void {
       expect(node.admitted(3, { resource: '/orders', user: 'u2' })).toBe(0)
     })
 
+    it('gives back units, no more than were used, and names them in the audit log', async () => {
+      const node = await start()
+      const rules = [{ dimension: 'user', limit: 5, window: '1m' }]
+      await node.ask('PUT /admin/ratelimits', { body: { resource: '/orders', rules } })
+      const call = { resource: '/orders', user: 'u1' }
+      expect(node.admitted(9, call)).toBe(5)
+      const body = { userId: 'u1', resource: '/orders', units: 2, note: 'failed imports' }
+      const refund = await node.ask('POST /admin/reset', { body })
+      expect([refund.status, refund.body]).toEqual([200, { count: 1 }])
+      expect(node.admitted(9, call)).toBe(2)
+      await node.ask('POST /admin/reset', { body: { ...body, units: 100 } })
+      expect(node.admitted(9, call)).toBe(5)
+      const audit = await node.ask('GET /admin/audit?action=counters.refund')
+      expect(audit.body['items']).toMatchObject([
+        { details: { units: 100 } },
+        { details: { units: 2, counterCount: 1 } },
+      ])
+    })
+
     it('and usage know the limits that a service has of its own', async () => {
       const node = await start()
       const rule = { resource: '*', dimension: 'user', window: '1m' }

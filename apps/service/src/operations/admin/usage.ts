@@ -1,4 +1,3 @@
-import type { ExternalAction } from '@sluice/config-store'
 import { auditName } from '@sluice/config-store'
 import type { Counter, NamedCaller, ResetAnswer, UsageAnswer } from '@sluice/contract'
 import { checkAnswer, instantText, parseUsageQuery } from '@sluice/contract'
@@ -53,16 +52,20 @@ export function explainHandlers({ context }: AdminContext): OperationHandlers<'e
   }
 }
 
-/** Resets the counters of a caller. */
+/** Resets the counters of a caller, or gives back some units. */
 export function resetHandlers({ context, notes }: AdminContext): OperationHandlers<'reset'> {
   return {
     reset: async (request) => {
       const { principal } = request
-      const { who } = request.body
-      const counters = await context.engine.reset(callerOf(who, context.settings.region))
+      const { who, units } = request.body
+      const caller = callerOf(who, context.settings.region)
+      const { engine } = context
+      const counters = await (units === undefined ? engine.reset(caller) : engine.giveBack(caller, units))
       const by = { by: principal?.name, keyId: principal?.id }
-      context.log.info('counters were reset', { ...by, fields: Object.keys(who), counters: counters.length })
-      await notes.note(request, { action: 'counters.reset', ...doneTo(who, counters, context.secret) })
+      context.log.info('counters were reset', { ...by, fields: Object.keys(who), units, counters: counters.length })
+      const { target, details } = doneTo(who, counters, context.secret)
+      const action = units === undefined ? 'counters.reset' : 'counters.refund'
+      await notes.note(request, { action, target, details: { ...details, ...(units !== undefined && { units }) } })
       return adminAnswer({ count: counters.length } satisfies ResetAnswer)
     },
   }
@@ -78,7 +81,7 @@ function doneTo(
   who: NamedCaller,
   counters: ResetCounters,
   secret: Uint8Array,
-): Pick<ExternalAction, 'target' | 'details'> {
+): { readonly target: string; readonly details: object } {
   const { user, apiKey, ip, tenant, service, resource, descriptors } = who
   const digest = apiKey && digestOf(apiKey, secret)
   const identities = { user, apiKey: digest, ip, tenant, service }

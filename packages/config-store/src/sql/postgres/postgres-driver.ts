@@ -38,7 +38,9 @@ export async function openPostgres(options: PostgresOptions): Promise<SqlDriver>
 
 async function loadPg(): Promise<PgModule> {
   try {
-    return await import('pg')
+    const module = await import('pg')
+    // Bundlers that split their output may leave the names of a CommonJS package on its default export alone.
+    return 'Pool' in module ? module : (module as { readonly default: PgModule }).default
   } catch (error) {
     throw new SluiceError('SLUICE_INVALID_OPTION', {
       problem: 'a PostgreSQL database needs the package "pg", which could not be loaded',

@@ -37,7 +37,8 @@ function accept(request: IncomingMessage): string {
   const digest = createHash('sha1').update(
     `${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`,
   )
-  return `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${digest.digest('base64')}\r\nX-App: 1\r\n\r\n`
+  const fields = ['Upgrade: websocket', 'Connection: Upgrade', `Sec-WebSocket-Accept: ${digest.digest('base64')}`]
+  return ['HTTP/1.1 101 Switching Protocols', ...fields, 'X-App: 1', '', ''].join('\r\n')
 }
 
 interface Sockets extends TestGateway {

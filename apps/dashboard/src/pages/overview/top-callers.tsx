@@ -1,0 +1,93 @@
+import { useSignal } from '@preact/signals'
+import type { TopDimension, TopEntry } from '@sluice/contract'
+import type { JSX } from 'preact'
+import { Segments } from '../../ui/controls/field.tsx'
+import { Link } from '../../ui/navigation/link.tsx'
+import { Card } from '../../ui/shell/page.tsx'
+import type { Column } from '../../ui/table/table.tsx'
+import { Table } from '../../ui/table/table.tsx'
+import { countText } from '../../ui/theme/format.ts'
+import classes from './overview.module.css'
+
+const LABELS: Readonly<Record<string, string>> = {
+  user: 'Users',
+  apiKey: 'Keys',
+  ip: 'Addresses',
+  tenant: 'Tenants',
+  service: 'Services',
+}
+/** These are shown even when nobody of them was denied. */
+const FIRST = ['user', 'apiKey', 'ip']
+const MOST_CALLERS = 8
+
+/** The callers that were denied most in the last minutes, one dimension at a time. */
+export function TopCallers({ top, spanText }: { top: readonly TopDimension[]; spanText: string }): JSX.Element {
+  const chosen = useSignal('user')
+  const dimensions = [...new Set([...FIRST, ...top.map(({ dimension }) => dimension)])]
+  const entries = top.find(({ dimension }) => dimension === chosen.value)?.entries ?? []
+  const most = Math.max(1, ...entries.map(({ denials }) => denials))
+  return (
+    <Card
+      title="Most denied"
+      description={spanText}
+      isFlush
+      actions={
+        <Segments
+          label="Kind of caller"
+          value={chosen.value}
+          choices={dimensions.map((value) => ({ value, label: LABELS[value] ?? value }))}
+          onChange={(value) => {
+            chosen.value = value
+          }}
+        />
+      }
+    >
+      <Table
+        caption={`Most denied callers: ${LABELS[chosen.value] ?? chosen.value}`}
+        columns={columnsOf(chosen.value, most)}
+        rows={entries.slice(0, MOST_CALLERS)}
+        rowKey={({ entity }) => entity}
+        empty="Nobody was denied in the last minutes."
+      />
+    </Card>
+  )
+}
+
+function columnsOf(dimension: string, most: number): Column<TopEntry>[] {
+  return [
+    {
+      id: 'caller',
+      header: 'Caller',
+      isCode: true,
+      cell: ({ entity }) => (
+        <Link to={`/usage?${new URLSearchParams({ [dimension]: entity })}`} class={classes.caller} title={entity}>
+          {entity}
+        </Link>
+      ),
+    },
+    {
+      id: 'denials',
+      header: 'Denied',
+      align: 'end',
+      cell: ({ denials, error }) => (
+        <div class={classes.share} title={error === 0 ? 'exact' : `at most ${countText(error)} too high`}>
+          <div class={classes.track}>
+            <div class={classes.fill} style={{ width: `${(100 * denials) / most}%` }} />
+          </div>
+          {countText(denials)}
+        </div>
+      ),
+    },
+    {
+      id: 'decisions',
+      header: 'Decisions',
+      isHeaderHidden: true,
+      align: 'end',
+      cell: ({ entity }) => (
+        <Link to={`/decisions?${new URLSearchParams({ dimension, caller: entity, outcome: 'denied' })}`}>
+          decisions
+        </Link>
+      ),
+    },
+  ]
+}

@@ -1,0 +1,101 @@
+import { useComputed } from '@preact/signals'
+import type { ShadowSeries } from '@sluice/contract'
+import type { JSX } from 'preact'
+import { call } from '../../api/client.ts'
+import { useQuery } from '../../api/query.ts'
+import { Chart } from '../../charts/chart.tsx'
+import { SeriesWindow } from '../../charts/series-window.ts'
+import { nowMs } from '../../clock-and-timers.ts'
+import { LoadedView } from '../../ui/feedback/states.tsx'
+import { navigate } from '../../ui/navigation/router.ts'
+import { compactText, countText, percentText } from '../../ui/theme/format.ts'
+import classes from './rules.module.css'
+
+const SPAN_MS = 900_000
+const STEP_MS = 10_000
+const REFRESH_MS = 2000
+
+/** What a version in shadow would have denied, as a dashed line over what was denied: live, over 15 minutes. */
+export function GhostChart({ version }: { version: number }): JSX.Element {
+  const query = useQuery(
+    `shadow ${version}`,
+    (signal) => {
+      const to = nowMs()
+      const parameters = { number: version, from: to - SPAN_MS, to, stepMs: STEP_MS }
+      return call('shadowSeries', { parameters, signal })
+    },
+    { periodMs: REFRESH_MS },
+  )
+  const window = useComputed(() => windowOf(query.state.value.value))
+  const revision = useComputed(() => query.state.value.value?.to ?? 0)
+  return (
+    <LoadedView state={query.state} onRetry={() => void query.reload()}>
+      {(series) => (
+        <div class={classes.candidate}>
+          <Figures series={series} />
+          <Chart
+            title={`What version ${version} would deny`}
+            description="Denied calls per second in the last 15 minutes: enforced, and measured."
+            window={window.value}
+            series={[
+              { label: 'Denied', colour: 'denied', isFilled: true },
+              { label: `Version ${version} would deny`, colour: 'accent', isDashed: true },
+            ]}
+            range={() => [series.from, series.to]}
+            revision={revision}
+            format={compactText}
+            leastTop={1}
+            height={150}
+            onPick={(from, to) => navigate(`/decisions?from=${from}&to=${to}`)}
+          />
+        </div>
+      )}
+    </LoadedView>
+  )
+}
+
+function windowOf(series: ShadowSeries | undefined): SeriesWindow {
+  const window = new SeriesWindow(Math.max(1, series?.at.length ?? 1), 2)
+  if (series === undefined) return window
+  const perSecond = 1000 / series.stepMs
+  for (const [index, at] of series.at.entries()) {
+    window.set(at, [series.denials[index]! * perSecond, series.shadowDenials[index]! * perSecond])
+  }
+  return window
+}
+
+/** The same in figures. */
+function Figures({ series }: { series: ShadowSeries }): JSX.Element {
+  const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)
+  const [checks, denials] = [sum(series.checks), sum(series.denials)]
+  const [measured, wouldDeny] = [sum(series.shadowChecks), sum(series.shadowDenials)]
+  const [worst] = series.rules
+  return (
+    <dl class={classes.figures}>
+      <div>
+        <dt>Measured in 15 minutes</dt>
+        <dd>{countText(measured)}</dd>
+      </div>
+      <div>
+        <dt>Would deny</dt>
+        <dd>
+          {countText(wouldDeny)} <small>{percentText(measured === 0 ? undefined : wouldDeny / measured)}</small>
+        </dd>
+      </div>
+      <div>
+        <dt>Denied now</dt>
+        <dd>
+          {countText(denials)} <small>{percentText(checks === 0 ? undefined : denials / checks)}</small>
+        </dd>
+      </div>
+      {worst === undefined || sum(worst.denials) === 0 ? null : (
+        <div>
+          <dt>Most by the rule for</dt>
+          <dd>
+            <code>{worst.resource}</code> <small>{worst.dimension}</small>
+          </dd>
+        </div>
+      )}
+    </dl>
+  )
+}
