@@ -28,10 +28,7 @@ async function start(environment: Readonly<Record<string, string>>): Promise<Pro
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
   onTestFinished(async () => {
-    if (child.exitCode === null && child.signalCode === null) {
-      child.kill('SIGKILL')
-      await once(child, 'exit')
-    }
+    await kill(child)
     await rm(folder, { recursive: true, force: true })
   })
   let key: string | undefined
@@ -40,6 +37,15 @@ async function start(environment: Readonly<Record<string, string>>): Promise<Pro
     key = message.firstKey ?? key
     if (message.url !== undefined) return { child, origin: new URL(message.url).origin, key }
   }
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  // Its channel to this process may end with an error.
+  child.on('error', () => undefined)
+  const ended = new Promise((resolve) => void child.once('exit', resolve))
+  child.kill('SIGKILL')
+  await ended
 }
 
 /** Waits until something holds, and returns it. */
@@ -141,8 +147,7 @@ async function expectSessions({ one, two, key }: Sums): Promise<void> {
 
 /** A killed node is lost within the stated time, and its figures stay out. */
 async function expectLoss({ one, two, get }: Sums, lostMs: number): Promise<void> {
-  two.child.kill('SIGKILL')
-  await once(two.child, 'exit')
+  await kill(two.child)
   const killedAt = systemNowMs()
   await until(
     () => get<NodesAnswer>(one, '/admin/nodes'),

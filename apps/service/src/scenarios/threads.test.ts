@@ -1,5 +1,5 @@
 import type { Worker } from 'node:worker_threads'
-import type { CheckAnswer, IssuedApiKey } from '@sluice/contract'
+import type { CheckAnswer, DecisionRecord, IssuedApiKey, SessionState } from '@sluice/contract'
 import { decodeSnowflake } from '@sluice/runtime'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningNode } from '../service.fixture.ts'
@@ -52,6 +52,28 @@ async function fromAllThreads(node: RunningNode): Promise<ReadonlySet<number>> {
 }
 
 describe('several threads', () => {
+  it('accept one session, end it together, and show the decisions of all', async () => {
+    const node = await startThreads()
+    await fromAllThreads(node)
+    const headers = { 'Content-Type': 'application/json' }
+    const body = JSON.stringify({ apiKey: node.adminKey })
+    const signedIn = await fetch(`${node.origin}/auth/session`, { method: 'POST', headers, body })
+    const { csrfToken } = (await signedIn.json()) as SessionState
+    const cookie = signedIn.headers.get('set-cookie')!.split(';')[0]!
+    const read = async (): Promise<number> =>
+      (await fetch(`${node.origin}/admin/decisions`, { headers: { Cookie: cookie, Connection: 'close' } })).status
+    const statuses = async (): Promise<readonly number[]> =>
+      await Promise.all(Array.from({ length: CONNECTIONS }, () => read()))
+    expect(new Set(await statuses())).toEqual(new Set([200]))
+    const { items } = (await (await node.admin('GET', '/admin/decisions?limit=1000')).json()) as {
+      readonly items: readonly DecisionRecord[]
+    }
+    expect(new Set(items.map(({ id }) => decodeSnowflake(BigInt(id)).machine)).size).toBe(THREADS)
+    const out = { method: 'DELETE', headers: { Cookie: cookie, 'X-CSRF-Token': csrfToken! } }
+    expect((await fetch(`${node.origin}/auth/session`, out)).status).toBe(204)
+    expect(new Set(await statuses())).toEqual(new Set([401]))
+  })
+
   it('hold one limit together, exactly', async () => {
     const node = await startThreads()
     // Nothing flows back meanwhile, however long it takes.
