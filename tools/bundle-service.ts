@@ -1,6 +1,6 @@
 // `node tools/run.mjs tools/bundle-service.ts <folder> [cli] [harness]`: writes the service into a folder, as plain
-// JavaScript with everything that it imports, and other programs with it. Node alone runs it: `node
-// <folder>/dist/programs/service.js`. The image and the systemd unit of deploy/ start that file, and so does the
+// JavaScript with everything that it imports, and other programs with it. Node alone runs it:
+// `node <folder>/dist/programs/service.js`. The image and the systemd unit of deploy/ start that file, and so does the
 // `sluice` command of the published package. A process of its own, because a bundler opens more than a test may leave
 // behind.
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -121,7 +121,7 @@ describe('a word that is no command', () => {
     ['chek', 'Did you mean "sluice check"?'],
     ['rule', 'Did you mean "sluice rules"?'],
     ['dcotor', 'Did you mean "sluice doctor"?'],
-    ['xylophone', /There is no command "xylophone"\. "sluice --help" lists all: serve, check, /],
+    ['xylophone', /There is no command "xylophone"\. "sluice --help" lists all: serve, gateway, check, /],
   ])('%s is answered with the nearest', async (word, text) => {
     expectUsageError(await sluice(word), text)
   })

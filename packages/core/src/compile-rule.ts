@@ -18,8 +18,9 @@ import type {
 } from './rule/limit.ts'
 import type { Rate } from './rule/rate.ts'
 import { MICROS_PER_UNIT, rateOverWindow, ratePerSecond } from './rule/rate.ts'
-import type { CalendarWindow, FailureMode, Rule } from './rule/rule.ts'
+import type { CalendarWindow, FailureMode, Rule, RulesByAlgorithm } from './rule/rule.ts'
 import {
+  ALGORITHM_NAMES,
   BURST_BUCKET_OPTIONS,
   CALENDAR_DEFAULTS,
   CALENDAR_OPTIONS,
@@ -33,7 +34,6 @@ import {
   LARGEST_UNITS,
   MOST_SEGMENTS,
   MOST_WINDOWS,
-  RULE_OPTIONS,
   type RuleOption,
   SLOWEST_RATE,
   WEEKDAYS,
@@ -62,12 +62,29 @@ function identityOf(rule: string, id: string): Identity {
   return { id, rule, stateSize: 0, fixedSize: false, space0: 0, space1: 0, failureMode: undefined }
 }
 
-type AlgorithmName = keyof typeof RULE_OPTIONS
+type AlgorithmName = keyof RulesByAlgorithm
 
 /** How the rules of an algorithm become limits, and what decides for these. */
 export interface RuleKind {
+  readonly options: Readonly<Record<string, RuleOption>>
+  /** Advice about options that rules of this kind do not have, by their names. */
+  readonly hints: Readonly<Record<string, RuleHint>>
+  /** Why the usage of a key cannot be adjusted by `units`. Default: it always can be. */
+  readonly adjustmentProblem?: (rule: string, units: number) => AdjustmentProblem | undefined
   readonly compile: (name: string, rule: Loose) => Limit[]
   readonly algorithms: AlgorithmsByName
+}
+
+/** What to say about an option, if the kind has what the hint names instead. */
+export interface RuleHint {
+  readonly instead: string
+  readonly hint: string
+}
+
+/** What is wrong with an adjustment, and what to do. */
+export interface AdjustmentProblem {
+  readonly problem: string
+  readonly action: string
 }
 
 /** The kinds that this program makes rules of. */
@@ -77,6 +94,11 @@ const REGISTERED_KINDS: Partial<Record<AlgorithmName, RuleKind>> = {}
 export function registerRuleKind(name: AlgorithmName, kind: RuleKind): void {
   registerAlgorithms(kind.algorithms)
   REGISTERED_KINDS[name] ??= kind
+}
+
+/** Why the usage of a key under a limit cannot be adjusted by `amount` units; undefined if it can be. */
+export function adjustmentProblemOf({ algorithm, rule }: Limit, amount: number): AdjustmentProblem | undefined {
+  return REGISTERED_KINDS[algorithm as AlgorithmName]?.adjustmentProblem?.(rule, amount)
 }
 
 /**
@@ -102,21 +124,20 @@ export function compileRegisteredRule(name: string, rule: Rule): readonly Limit[
   const loose: Loose = { ...rule }
   const algorithm = loose['algorithm'] ?? DEFAULT_ALGORITHM
   if (!isAlgorithm(algorithm)) {
-    const names = Object.keys(RULE_OPTIONS)
     throw invalid(name, {
       problem: 'has an unknown "algorithm"',
       received: algorithm,
-      expected: `one of ${names.join(', ')}`,
-      ...advised(optionAdvice(String(algorithm), names)),
+      expected: `one of ${ALGORITHM_NAMES.join(', ')}`,
+      ...advised(optionAdvice(String(algorithm), ALGORITHM_NAMES)),
     })
   }
-  const known = Object.keys(RULE_OPTIONS[algorithm])
+  const kind = REGISTERED_KINDS[algorithm]
   for (const option of Object.keys(loose)) {
-    if (!SETTINGS.has(option) && !known.includes(option)) throw unknownOption(name, { option, algorithm, known })
+    if (kind !== undefined && !SETTINGS.has(option) && !Object.hasOwn(kind.options, option))
+      throw unknownOption(name, { option, algorithm, kind })
   }
   if (loose['limit'] === 'off' || loose['capacity'] === 'off') return []
   const failureMode = failureModeOf(name, loose['failureMode'])
-  const kind = REGISTERED_KINDS[algorithm]
   if (kind === undefined) throw notRegistered(name, algorithm)
   return kind.compile(name, loose).map((limit) => withState({ ...limit, failureMode }))
 }
@@ -132,7 +153,7 @@ function notRegistered(name: string, algorithm: AlgorithmName): SluiceError {
 }
 
 function isAlgorithm(algorithm: unknown): algorithm is AlgorithmName {
-  return typeof algorithm === 'string' && Object.hasOwn(RULE_OPTIONS, algorithm)
+  return ALGORITHM_NAMES.includes(algorithm as AlgorithmName)
 }
 
 function failureModeOf(name: string, mode: unknown): FailureMode | undefined {
@@ -198,13 +219,11 @@ export function compileTokenBucket(name: string, rule: Loose): Limit[] {
 }
 
 export function compileLeakyBucketMeter(name: string, rule: Loose): Limit[] {
-  const algorithm = 'leaky-bucket-meter'
-  return [{ ...level(identityOf(name, name), rule, RULE_OPTIONS[algorithm]), algorithm }]
+  return [{ ...level(identityOf(name, name), rule, 'leakPerSecond'), algorithm: 'leaky-bucket-meter' }]
 }
 
 export function compileLeakyBucketQueue(name: string, rule: Loose): Limit[] {
-  const algorithm = 'leaky-bucket-queue'
-  return [{ ...level(identityOf(name, name), rule, RULE_OPTIONS[algorithm]), algorithm }]
+  return [{ ...level(identityOf(name, name), rule, 'ratePerSecond'), algorithm: 'leaky-bucket-queue' }]
 }
 
 export function compileHybrid(name: string, rule: Loose): Limit[] {
@@ -369,7 +388,7 @@ function hybrid(identity: Identity, rule: Loose): OverlayLimit {
   const base = fixedWindowLimit(identity, rule)
   const known = Object.keys(BURST_BUCKET_OPTIONS)
   const burst = partOf(identity.rule, 'burst', { value: rule['burst'], known })
-  return overlay(identity, base, level(identity, burst, BURST_BUCKET_OPTIONS))
+  return overlay(identity, base, level(identity, burst, 'refillPerSecond'))
 }
 
 function overlay(
@@ -389,14 +408,9 @@ function overlay(
   }
 }
 
-/** A level with a capacity and a rate; the options of the algorithm tell what it calls its rate. */
-function level(
-  identity: Identity,
-  rule: Loose,
-  options: Readonly<Record<string, RuleOption>>,
-): Omit<MeterLimit, 'algorithm'> {
+/** A level with a capacity and a rate. `rateOption`: what the algorithm calls its rate. */
+function level(identity: Identity, rule: Loose, rateOption: string): Omit<MeterLimit, 'algorithm'> {
   const full = microUnits(identity.rule, 'capacity', { value: rule['capacity'], most: LARGEST_UNITS })
-  const rateOption = Object.keys(options).find((option) => options[option]!.kind === 'ratePerSecond')!
   const perSecond = rule[rateOption]
   if (typeof perSecond !== 'number' || !(perSecond >= SLOWEST_RATE) || perSecond > LARGEST_UNITS) {
     throw invalid(identity.rule, {
@@ -410,7 +424,7 @@ function level(
 }
 
 function tokenBucket(identity: Identity, rule: Loose): MeterLimit | RolloverLimit {
-  const bucket = level(identity, rule, RULE_OPTIONS['token-bucket'])
+  const bucket = level(identity, rule, 'refillPerSecond')
   if (!flag(identity.rule, 'rollover', rule['rollover'])) return { ...bucket, algorithm: 'token-bucket' }
   const full = microUnits(identity.rule, 'capacity', { value: rule['capacity'], most: LARGEST_ROLLOVER_UNITS })
   const capacity = Math.floor((2 * full) / MICROS_PER_UNIT)
@@ -451,11 +465,15 @@ function fixedWindowOf(name: string, rule: Loose): number | CalendarPeriod {
   return Object.freeze({ period: calendar, timeZone, weekStart: firstDay })
 }
 
-/** What to say about an option that belongs elsewhere, where the algorithm has what the hint names instead. */
-const HINTS: Readonly<Record<string, { readonly instead: string; readonly hint: string }>> = {
+/** Hints of algorithms with a capacity. */
+export const BUCKET_HINTS: RuleKind['hints'] = {
   burst: { instead: 'capacity', hint: 'Here "capacity" is the burst.' },
   limit: { instead: 'capacity', hint: 'This algorithm calls it "capacity".' },
   window: { instead: 'capacity', hint: 'This algorithm takes a rate per second instead of a window.' },
+}
+
+/** Hints of algorithms with a limit. */
+export const LIMIT_HINTS: RuleKind['hints'] = {
   capacity: { instead: 'limit', hint: 'This algorithm calls it "limit".' },
   rollover: {
     instead: 'window',
@@ -467,9 +485,10 @@ const HINTS: Readonly<Record<string, { readonly instead: string; readonly hint: 
 
 function unknownOption(
   name: string,
-  { option, algorithm, known }: { option: string; algorithm: string; known: readonly string[] },
+  { option, algorithm, kind }: { option: string; algorithm: string; kind: RuleKind },
 ): SluiceError {
-  const { instead, hint } = Object.hasOwn(HINTS, option) ? HINTS[option]! : {}
+  const known = Object.keys(kind.options)
+  const { instead, hint } = Object.hasOwn(kind.hints, option) ? kind.hints[option]! : {}
   const isElsewhere = instead !== undefined && known.includes(instead)
   return invalid(name, {
     problem: `has the option "${option}", which ${algorithm} does not have`,

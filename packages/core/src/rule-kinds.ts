@@ -8,7 +8,9 @@ import { slidingWindowCounterAlgorithm } from './algorithms/sliding-window-count
 import { slidingWindowLogAlgorithm } from './algorithms/sliding-window-log.ts'
 import { slidingWindowSegmentsAlgorithm } from './algorithms/sliding-window-segments.ts'
 import { tokenBucketRolloverAlgorithm } from './algorithms/token-bucket-rollover.ts'
+import type { AdjustmentProblem, RuleKind } from './compile-rule.ts'
 import {
+  BUCKET_HINTS,
   compileConcurrency,
   compileFixedWindow,
   compileGcra,
@@ -19,15 +21,41 @@ import {
   compileSlidingWindowCounter,
   compileSlidingWindowLog,
   compileTokenBucket,
-  type RuleKind,
+  LIMIT_HINTS,
   registerRuleKind,
 } from './compile-rule.ts'
 import type { Limit } from './rule/limit.ts'
 import type { Rule, RulesByAlgorithm } from './rule/rule.ts'
+import {
+  CONCURRENCY_OPTIONS,
+  FIXED_WINDOW_OPTIONS,
+  HYBRID_OPTIONS,
+  LEAKY_BUCKET_METER_OPTIONS,
+  LEAKY_BUCKET_QUEUE_OPTIONS,
+  SLIDING_WINDOW_LOG_OPTIONS,
+  TOKEN_BUCKET_OPTIONS,
+  WINDOW_OPTIONS,
+} from './rule/rule-options.ts'
 
 // One constant for each algorithm of rules: a bundle keeps those that the program refers to.
 
+function queueProblem(rule: string): AdjustmentProblem {
+  return {
+    problem: `turns in the queue of rule "${rule}" cannot be given back: calls were told when to leave`,
+    action: 'Use refund(decision) for the last call in the queue, or reset(key).',
+  }
+}
+
+function slotProblem(rule: string): AdjustmentProblem {
+  return {
+    problem: `rule "${rule}" counts slots, which belong to their holders`,
+    action: 'Call release() of a reservation, or reset(key) to free all slots.',
+  }
+}
+
 export const TOKEN_BUCKET: RuleKind = {
+  options: TOKEN_BUCKET_OPTIONS,
+  hints: BUCKET_HINTS,
   compile: compileTokenBucket,
   algorithms: {
     'token-bucket': tokenBucketAlgorithm as Algorithm<never>,
@@ -36,29 +64,45 @@ export const TOKEN_BUCKET: RuleKind = {
 }
 
 export const LEAKY_BUCKET_METER: RuleKind = {
+  options: LEAKY_BUCKET_METER_OPTIONS,
+  hints: BUCKET_HINTS,
   compile: compileLeakyBucketMeter,
   algorithms: { 'leaky-bucket-meter': leakyBucketMeterAlgorithm as Algorithm<never> },
 }
 
 export const LEAKY_BUCKET_QUEUE: RuleKind = {
+  options: LEAKY_BUCKET_QUEUE_OPTIONS,
+  hints: BUCKET_HINTS,
+  adjustmentProblem: (rule, units) => (units < 0 ? queueProblem(rule) : undefined),
   compile: compileLeakyBucketQueue,
   algorithms: { 'leaky-bucket-queue': leakyBucketQueueAlgorithm },
 }
 
-export const GCRA: RuleKind = { compile: compileGcra, algorithms: { gcra: gcraAlgorithm as Algorithm<never> } }
+export const GCRA: RuleKind = {
+  options: WINDOW_OPTIONS,
+  hints: LIMIT_HINTS,
+  compile: compileGcra,
+  algorithms: { gcra: gcraAlgorithm as Algorithm<never> },
+}
 
 /** With the algorithm of a burst on top of a window, which every window may have. */
 export const FIXED_WINDOW: RuleKind = {
+  options: FIXED_WINDOW_OPTIONS,
+  hints: LIMIT_HINTS,
   compile: compileFixedWindow,
   algorithms: { 'fixed-window': fixedWindowAlgorithm, hybrid: hybridAlgorithm },
 }
 
 export const SLIDING_WINDOW_COUNTER: RuleKind = {
+  options: WINDOW_OPTIONS,
+  hints: LIMIT_HINTS,
   compile: compileSlidingWindowCounter,
   algorithms: { 'sliding-window-counter': slidingWindowCounterAlgorithm, hybrid: hybridAlgorithm },
 }
 
 export const SLIDING_WINDOW_LOG: RuleKind = {
+  options: SLIDING_WINDOW_LOG_OPTIONS,
+  hints: LIMIT_HINTS,
   compile: compileSlidingWindowLog,
   algorithms: {
     'sliding-window-log': slidingWindowLogAlgorithm,
@@ -67,9 +111,20 @@ export const SLIDING_WINDOW_LOG: RuleKind = {
   },
 }
 
-export const HYBRID: RuleKind = { compile: compileHybrid, algorithms: { hybrid: hybridAlgorithm } }
+export const HYBRID: RuleKind = {
+  options: HYBRID_OPTIONS,
+  hints: LIMIT_HINTS,
+  compile: compileHybrid,
+  algorithms: { hybrid: hybridAlgorithm },
+}
 
-export const CONCURRENCY: RuleKind = { compile: compileConcurrency, algorithms: { concurrency: concurrencyAlgorithm } }
+export const CONCURRENCY: RuleKind = {
+  options: CONCURRENCY_OPTIONS,
+  hints: LIMIT_HINTS,
+  adjustmentProblem: slotProblem,
+  compile: compileConcurrency,
+  algorithms: { concurrency: concurrencyAlgorithm },
+}
 
 /** Every kind by the name in rules: the only list of them. */
 const RULE_KINDS: Readonly<Record<keyof RulesByAlgorithm, RuleKind>> = {

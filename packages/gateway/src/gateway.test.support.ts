@@ -145,7 +145,7 @@ export const openIdentifier: Identifier = {
 }
 
 /** No limits. */
-export const OPEN: RuleSet = { rules: [] }
+const OPEN: RuleSet = { rules: [] }
 
 /** A gateway in a test, and what it is made of. */
 export interface TestGateway {

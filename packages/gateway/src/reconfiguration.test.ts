@@ -111,18 +111,18 @@ describe('the life of a gateway', () => {
   it('answers health paths itself, without limits: ready, then draining', async () => {
     const app = await startUpstream()
     const { gateway, port, upstreams } = await startGateway({
-      config: configOf([routeOf()], { app: [app.url] }, { healthPaths: new Set(['/livez']) }),
+      config: configOf([routeOf()], { app: [app.url] }, { healthPaths: new Set(['/readyz']) }),
       ruleSet: { rules: [{ resource: '/*', dimension: 'ip', algorithm: 'fixed-window', limit: 0, window: '1h' }] },
     })
     const client = new RawClient(port)
-    client.send('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n')
+    client.send('GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n')
     await client.until('{"status":"ok"}')
     upstreams.get('app')!.isAvailable = false
-    client.send('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n')
+    client.send('GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n')
     await client.until('{"status":"unavailable"}')
     upstreams.get('app')!.isAvailable = true
     const draining = gateway.drain(1)
-    client.send('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n')
+    client.send('GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n')
     expect(await client.closed()).toMatch(/503[\s\S]*503/)
     await draining
     expect(app.received).toEqual([])
@@ -199,6 +199,32 @@ describe('the life of a gateway', () => {
     const response = await fetch(broken.origin)
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1'])
     expect(broken.logged.join()).toContain('limits could not be checked')
+    expect(app.received).toEqual([])
+  })
+
+  it('answers 500 for what must not happen, and goes on', async () => {
+    const app = await startUpstream()
+    const fail = (): never => {
+      throw new Error('a mistake')
+    }
+    const config = configOf([routeOf()], { app: [app.url] })
+    const identifying = { ...openIdentifier, identify: () => Promise.reject(new Error('a mistake')) }
+    for (const broken of [
+      { config: { ...config, router: { ...config.router, find: fail } } },
+      { config: configOf([routeOf({ targetOf: fail })], { app: [app.url] }) },
+      { config, identifier: { ...openIdentifier, identify: fail } },
+      { config, identifier: identifying },
+    ]) {
+      const { origin, logged, gateway } = await startGateway(broken)
+      expect((await fetch(origin)).status).toBe(500)
+      expect((await fetch(origin)).status).toBe(500)
+      await until(() => gateway.inFlight === 0)
+      expect(logged.join()).toContain('a mistake')
+    }
+    const { origin, upstreams, gateway } = await startGateway({ config })
+    upstreams.get('app')!.choose = fail
+    expect((await fetch(origin)).status).toBe(500)
+    await until(() => gateway.inFlight === 0)
     expect(app.received).toEqual([])
   })
 })

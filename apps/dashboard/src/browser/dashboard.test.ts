@@ -1,27 +1,25 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe } from 'vitest'
+import { afterAll, beforeAll } from 'vitest'
+import { startBrowser } from './browser.test.support.ts'
 import { pagesSuite } from './pages.suite.test.support.ts'
-import type { RealService } from './real-service.test.support.ts'
-import { MISSING, startBrowser, startRealService } from './real-service.test.support.ts'
 import { ruleEditorSuite } from './rule-editor.suite.test.support.ts'
+import type { RunningService } from './running-service.test.support.ts'
+import { startService } from './running-service.test.support.ts'
 
-// One service and one browser for all: to build the page and to start both takes longer than most of the tests.
-describe.skipIf(MISSING !== undefined)(`the dashboard${MISSING === undefined ? '' : ` (${MISSING})`}`, () => {
-  let service: RealService
-  let browser: Browser
+// One service and one browser for all: to start both takes longer than most of the tests.
+let service: RunningService
+let browser: Browser
 
-  beforeAll(async () => {
-    service = await startRealService()
-    browser = await startBrowser()
-  })
-
-  afterAll(async () => {
-    await browser?.close()
-    await service?.close()
-  })
-
-  const running = (): { service: RealService; browser: Browser } => ({ service, browser })
-
-  pagesSuite(running)
-  ruleEditorSuite(running)
+beforeAll(async () => {
+  ;[service, browser] = await Promise.all([startService(), startBrowser()])
 })
+
+afterAll(async () => {
+  await browser?.close()
+  await service?.stop()
+})
+
+const running = (): { service: RunningService; browser: Browser } => ({ service, browser })
+
+pagesSuite(running)
+ruleEditorSuite(running)

@@ -1,7 +1,9 @@
 import type { Browser } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { RealService, Running } from './real-service.test.support.ts'
-import { accessibilityProblems, openPage } from './real-service.test.support.ts'
+import { accessibilityProblems, openPage } from './browser.test.support.ts'
+import type { Running } from './real-service.test.support.ts'
+import { openSignedIn } from './real-service.test.support.ts'
+import type { RunningService } from './running-service.test.support.ts'
 
 const RULE_SET = {
   rules: [
@@ -15,12 +17,10 @@ const RULE_SET = {
   denyList: [{ name: 'scrapers', match: { cidrs: ['198.51.100.0/24'] } }],
 }
 
-/** Every page, and a text that says that it has loaded. */
+/** Pages that are more than they show without data, and a text that says that they have loaded. */
 const PAGES = [
-  ['/decisions', 'denied: limit'],
   ['/usage?user=ada', 'Counters of user ada'],
   ['/explain?resource=/orders&method=POST&user=ada', 'Would be allowed'],
-  ['/rules', '4 rules'],
   ['/rules?tab=versions', 'Versions of the rule set'],
   ['/rules?tab=overrides', 'They hold in the place of'],
   ['/rules?tab=tiers', 'Members of tiers'],
@@ -29,22 +29,15 @@ const PAGES = [
   ['/rules?tab=blocks', 'abuse report'],
   ['/rules/edit', 'Each user may call POST /orders'],
   ['/rules/edit?view=yaml', 'rules.yaml'],
-  ['/playground', 'Side by side'],
-  ['/gateway', 'This node has no gateway'],
-  ['/nodes', '1 node'],
-  ['/alerts', 'Nothing is firing'],
-  ['/api-keys', 'valid'],
-  ['/sessions', 'this browser'],
-  ['/audit', 'version.stage'],
 ] as const
 
 /** Pages that have every component between them. */
-const DARK_PAGES: readonly string[] = ['/decisions', '/usage?user=ada', '/rules', '/rules/edit', '/playground']
+const DARK_PAGES: readonly string[] = ['/usage?user=ada', '/rules?tab=versions', '/rules/edit']
 
-/** Every page against the real service: accessible, within the policy, on a phone, by role. */
+/** Pages with data of the real service: accessible, within the policy, on a phone, by role, and what they do. */
 export function pagesSuite(running: Running): void {
   describe('pages', () => {
-    let service: RealService
+    let service: RunningService
     let browser: Browser
 
     beforeAll(async () => {
@@ -60,7 +53,7 @@ export function pagesSuite(running: Running): void {
     })
 
     it.each(PAGES)('%s is accessible and keeps the policy', async (path, text) => {
-      const { page, problems } = await openPage(browser, new URL(path, service.url).href, { key: service.adminKey })
+      const { page, problems } = await openSignedIn(running(), path)
       await page.getByText(text).first().waitFor()
       expect(await accessibilityProblems(page)).toEqual([])
       expect(problems).toEqual([])
@@ -69,8 +62,8 @@ export function pagesSuite(running: Running): void {
 
     // Only colours differ between light and dark.
     it.each(PAGES.filter(([path]) => DARK_PAGES.includes(path)))('%s has contrast in the dark', async (path, text) => {
-      const options = { key: service.adminKey, colorScheme: 'dark' } as const
-      const { page } = await openPage(browser, new URL(path, service.url).href, options)
+      const options = { colorScheme: 'dark' } as const
+      const { page } = await openSignedIn(running(), path, options)
       await page.getByText(text).first().waitFor()
       expect(await accessibilityProblems(page, ['color-contrast'])).toEqual([])
       await page.context().close()
@@ -78,7 +71,7 @@ export function pagesSuite(running: Running): void {
 
     it('fit on a phone', async () => {
       const viewport = { width: 390, height: 844 }
-      const { page, problems } = await openPage(browser, service.url, { key: service.adminKey, viewport })
+      const { page, problems } = await openSignedIn(running(), '/rules', { viewport })
       const widths: Record<string, number> = {}
       for (const [path, text] of PAGES) {
         await page.goto(new URL(path, service.url).href)
@@ -91,8 +84,7 @@ export function pagesSuite(running: Running): void {
     })
 
     it('follow decisions live, filter them, and offer explain and override on a denied row', async () => {
-      const url = new URL('/decisions?outcome=denied', service.url).href
-      const { page, problems } = await openPage(browser, url, { key: service.adminKey })
+      const { page, problems } = await openSignedIn(running(), '/decisions?outcome=denied')
       await page.getByText('live', { exact: true }).waitFor()
       for (let calls = 0; calls < 6; calls++) await service.check({ user: 'trent', resource: '/export' })
       const row = page.getByRole('row', { name: /user trent/ }).first()
@@ -115,7 +107,7 @@ export function pagesSuite(running: Running): void {
     })
 
     it('explain a pasted curl command, and leave its secrets out', async () => {
-      const { page } = await openPage(browser, new URL('/explain', service.url).href, { key: service.adminKey })
+      const { page } = await openSignedIn(running(), '/explain')
       const curl = "curl https://shop/login -H 'X-Forwarded-For: 198.51.100.7' -H 'Authorization: Bearer secret-1'"
       await page.getByLabel('Paste a request').fill(curl)
       await page.getByText('The Authorization header was left out').waitFor()
@@ -150,7 +142,7 @@ export function pagesSuite(running: Running): void {
     it('offer a viewer nothing that it may not do', async () => {
       const issued = await service.admin('POST', '/admin/api-keys', { name: 'reader', role: 'viewer' })
       const { token } = issued as { token: string }
-      const { page, problems } = await openPage(browser, new URL('/rules', service.url).href, { key: token })
+      const { page, problems } = await openSignedIn(running(), '/rules', { key: token })
       await page.getByText('Your API key has the role viewer; changes here need the role editor.').waitFor()
       await page.getByText('4 rules').waitFor()
       expect(await page.getByRole('button', { name: 'New rule' }).count()).toBe(0)
@@ -168,7 +160,7 @@ export function pagesSuite(running: Running): void {
       const call = { user: 'eve', resource: '/export' }
       for (let calls = 0; calls < 5; calls++) expect(await service.check(call)).toBe(200)
       expect(await service.check(call)).toBe(429)
-      const { page } = await openPage(browser, new URL('/usage?user=eve', service.url).href, { key: service.adminKey })
+      const { page } = await openSignedIn(running(), '/usage?user=eve')
       const row = page.getByRole('row', { name: /^\/export@user/ })
       await row.getByRole('button', { name: 'Refund or reset' }).click()
       await page.getByRole('button', { name: 'Refund some units' }).click()

@@ -1,8 +1,10 @@
 import { systemMonotonicMs } from '@sluice/core/internal'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { RealService, Running } from './real-service.test.support.ts'
-import { accessibilityProblems, openPage } from './real-service.test.support.ts'
+import { accessibilityProblems } from './browser.test.support.ts'
+import type { Running } from './real-service.test.support.ts'
+import { openSignedIn } from './real-service.test.support.ts'
+import type { RunningService } from './running-service.test.support.ts'
 
 const ORDERS = { resource: '/orders', dimension: 'user', limit: 100, window: '1m' }
 const EXPORT = { resource: '/export', dimension: 'tenant', limit: 10, window: '1h' }
@@ -10,12 +12,11 @@ const EXPORT = { resource: '/export', dimension: 'tenant', limit: 10, window: '1
 /** The rule editor against the real service: what is published holds, and two editors lose nothing. */
 export function ruleEditorSuite(running: Running): void {
   describe('the rule editor', () => {
-    let service: RealService
-    let browser: Browser
+    let service: RunningService
     let users = 0
 
     beforeAll(() => {
-      ;({ service, browser } = running())
+      ;({ service } = running())
     })
 
     beforeEach(async () => {
@@ -42,8 +43,7 @@ export function ruleEditorSuite(running: Running): void {
     }
 
     async function openEditor(query: string): Promise<{ page: Page; problems: readonly string[] }> {
-      const url = new URL(`/rules/edit${query}`, service.url).href
-      const opened = await openPage(browser, url, { key: service.adminKey })
+      const opened = await openSignedIn(running(), `/rules/edit${query}`)
       await opened.page.getByRole('heading', { name: 'Edit rules' }).waitFor()
       return opened
     }

@@ -1,6 +1,6 @@
 import type { RedisServer } from '@sluice/testing/servers'
 import { startRedis } from '@sluice/testing/servers'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import type { GatewayProcess, Site } from './gateway-process.test.support.ts'
 import { ask, CLIENTS, LIMIT, openSite, startGateway, writeConfig } from './gateway-process.test.support.ts'
 
@@ -19,13 +19,18 @@ afterAll(async () => {
   await site.close()
 })
 
+/** Settings of gateways that share their limits under a name. */
+function shared(name: string, server: RedisServer): Readonly<Record<string, string>> {
+  return {
+    ...{ REDIS_URL: server.url, SLUICE_REDIS_PREFIX: name },
+    ...{ SLUICE_FAILURE_MODE: 'closed', SLUICE_STORE_DEADLINE_MS: '5000' },
+  }
+}
+
 /** Two gateways that share their limits with each other only. */
 async function startTogether(name: string): Promise<readonly [GatewayProcess, GatewayProcess]> {
   const config = writeConfig(site, `${name}.yaml`, ['/limited'])
-  const more = {
-    ...{ REDIS_URL: redis.url, SLUICE_REDIS_PREFIX: name },
-    ...{ SLUICE_FAILURE_MODE: 'closed', SLUICE_STORE_DEADLINE_MS: '5000' },
-  }
+  const more = shared(name, redis)
   return await Promise.all([
     startGateway(site, config, more),
     startGateway(site, config, { ...more, SLUICE_THREADS: '2' }),
@@ -36,13 +41,13 @@ it('gateways admit exactly the limit together', async () => {
   const nodes = await startTogether('together')
   const statuses = new Map<number, number>()
   const client = async (index: number): Promise<void> => {
-    for (let call = 0; call < 100; call++) {
+    for (let call = 0; call < 40; call++) {
       const [status] = await ask(nodes[index % 2]!, '/limited')
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
     }
   }
   await Promise.all(Array.from({ length: CLIENTS }, (_, index) => client(index)))
-  expect(Object.fromEntries(statuses)).toEqual({ 200: LIMIT, 429: CLIENTS * 100 - LIMIT })
+  expect(Object.fromEntries(statuses)).toEqual({ 200: LIMIT, 429: CLIENTS * 40 - LIMIT })
 })
 
 it('gateways lose only what is in flight on the one that dies', async () => {
@@ -60,7 +65,7 @@ it('gateways lose only what is in flight on the one that dies', async () => {
   }
   const client = async (index: number): Promise<void> => {
     let node = index % 2 === 0 ? dying : other
-    while (seen[429] < 100) {
+    while (seen[429] < 50) {
       if (!(await count(node))) node = other
       if (seen[200] === LIMIT / 2) dying.child.kill('SIGKILL')
     }
@@ -71,4 +76,19 @@ it('gateways lose only what is in flight on the one that dies', async () => {
   expect(seen.lost).toBeLessThanOrEqual(CLIENTS / 2)
   expect(seen[200]).toBeLessThanOrEqual(LIMIT)
   expect(seen[200]).toBeGreaterThanOrEqual(LIMIT - seen.lost)
+})
+
+it('a gateway without Redis decides by failure mode: closed admits nothing, and all is as before when it is back', async () => {
+  const away = await startRedis()
+  onTestFinished(() => away.close())
+  const config = writeConfig(site, 'outage.yaml', ['/limited'])
+  const node = await startGateway(site, config, { ...shared('outage', away), SLUICE_STORE_DEADLINE_MS: '500' })
+  const status = async (): Promise<number> => (await ask(node, '/limited'))[0]
+  await expect.poll(status, { timeout: 10_000 }).toBe(200)
+  await away.stop()
+  await expect.poll(status, { timeout: 10_000 }).not.toBe(200)
+  const during = await Promise.all(Array.from({ length: 50 }, status))
+  expect(during.filter((code) => code === 200)).toEqual([])
+  await away.restart()
+  await expect.poll(status, { timeout: 20_000 }).toBe(200)
 })

@@ -14,7 +14,7 @@ import { onTestFinished } from 'vitest'
 export const CLIENTS = 16
 
 /** Requests to `/limited` that are admitted, whoever sends them. */
-export const LIMIT = 500
+export const LIMIT = 200
 
 /** A folder for the files of gateways, and an upstream that they stand in front of. */
 export interface Site {

@@ -6,7 +6,7 @@ import { bodyOf, count, flag, instant, listOf, pageSchema, texts, words } from '
 import type { Explanation } from './insight-bodies.ts'
 import { EXPLANATION } from './insight-bodies.ts'
 
-export const DECISION_RECORD = answerSchema('DecisionRecord', {
+const DECISION_RECORD = answerSchema('DecisionRecord', {
   description: 'One decision of the recent past, from a sample in which denials are preferred.',
   examples: [
     {

@@ -19,7 +19,7 @@ function latencies(description: string) {
   return { description, type: 'array', items: { type: ['number', 'null'], minimum: 0 } } as const
 }
 
-export const NODE_STATUS = answerSchema('NodeStatus', {
+const NODE_STATUS = answerSchema('NodeStatus', {
   description: 'How one node stands: one process of the service.',
   examples: [
     {

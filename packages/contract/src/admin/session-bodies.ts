@@ -12,7 +12,7 @@ export const SIGN_IN_REQUEST = requestSchema('SignInRequest', {
 })
 export interface SignInRequest extends Infer<typeof SIGN_IN_REQUEST> {}
 
-export const SESSION = answerSchema('Session', {
+const SESSION = answerSchema('Session', {
   description: 'A browser that is signed in.',
   examples: [
     {

@@ -18,8 +18,8 @@ export const ALERT_OPERATIONS = operations('alerts', {
     role: 'viewer',
     summary: 'Lists alerts',
     description:
-      'Those that hold first, on any node, then those that held on this one, newest first. Alerts of the cluster and ' +
-      'of this node can be acknowledged and silenced here.',
+      'Those that hold first, on any node, then those that held on this one, newest first. Alerts of the cluster ' +
+      'and of this node can be acknowledged and silenced here.',
     parameters: { ...PAGE_PARAMETERS, ...NODE_PARAMETER },
     answers: { 200: { description: 'The alerts.', schema: ALERT_PAGE.ref } },
     problems: ['SLUICE_HTTP_NOT_FOUND', ...PROBLEMS_OF_ALL],

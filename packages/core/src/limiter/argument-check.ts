@@ -1,3 +1,4 @@
+import { adjustmentProblemOf } from '../compile-rule.ts'
 import { SluiceError } from '../errors.ts'
 import type { OptionTaker } from '../options/known-options.ts'
 import { checkOptionNames, checkSignal } from '../options/known-options.ts'
@@ -40,12 +41,7 @@ const BLOCK: OptionTaker = { name: 'block', options: ['reset'], example: '{ rese
 export function checkBlockOptions(options: unknown): void {
   checkOptionNames(options, BLOCK)
   const { reset } = options as { readonly reset?: unknown }
-  if (reset === undefined || typeof reset === 'boolean') return
-  throw new SluiceError('SLUICE_INVALID_OPTION', {
-    problem: '"reset" of block cannot be used',
-    received: reset,
-    expected: 'true or false',
-  })
+  if (reset !== undefined && typeof reset !== 'boolean') throw noFlag('"reset" of block', reset)
 }
 
 /** Throws unless the usage of a key under these limits can be adjusted by `units`. */
@@ -57,19 +53,9 @@ export function checkAdjustment(units: unknown, limits: readonly Limit[]): void 
       expected: 'a whole number: above 0 takes units, below 0 gives them back',
     })
   }
-  for (const { algorithm, rule } of limits) {
-    if (algorithm === 'concurrency') {
-      throw new SluiceError('SLUICE_UNSUPPORTED', {
-        problem: `rule "${rule}" counts slots, which belong to their holders`,
-        action: 'Call release() of a reservation, or reset(key) to free all slots.',
-      })
-    }
-    if (algorithm === 'leaky-bucket-queue' && (units as number) < 0) {
-      throw new SluiceError('SLUICE_UNSUPPORTED', {
-        problem: `turns in the queue of rule "${rule}" cannot be given back: calls were told when to leave`,
-        action: 'Use refund(decision) for the last call in the queue, or reset(key).',
-      })
-    }
+  for (const limit of limits) {
+    const found = adjustmentProblemOf(limit, units as number)
+    if (found !== undefined) throw new SluiceError('SLUICE_UNSUPPORTED', found)
   }
 }
 
@@ -139,13 +125,13 @@ export function checkUncharged(decision: { readonly cost: number; readonly limit
 }
 
 function checkFlags({ partial, entitled }: Readonly<Record<string, unknown>>): void {
-  if (partial !== undefined && typeof partial !== 'boolean') throw noFlag('partial', partial)
-  if (entitled !== undefined && typeof entitled !== 'boolean') throw noFlag('entitled', entitled)
+  if (partial !== undefined && typeof partial !== 'boolean') throw noFlag('"partial"', partial)
+  if (entitled !== undefined && typeof entitled !== 'boolean') throw noFlag('"entitled"', entitled)
 }
 
 function noFlag(option: string, received: unknown): SluiceError {
   return new SluiceError('SLUICE_INVALID_OPTION', {
-    problem: `"${option}" cannot be used`,
+    problem: `${option} cannot be used`,
     received,
     expected: 'true or false',
   })

@@ -72,38 +72,89 @@ export interface RuleOption {
 type Options<Name extends PropertyKey> = Readonly<Record<Name, RuleOption>>
 type NameOf<R> = R extends unknown ? Exclude<keyof R, 'algorithm'> : never
 
-const required = (kind: ValueKind): RuleOption => ({ kind, isRequired: true })
-const optional = (kind: ValueKind): RuleOption => ({ kind, isRequired: false })
+type OptionsOf<A extends keyof RulesByAlgorithm> = Options<NameOf<RulesByAlgorithm[A]>>
+
+/* @__NO_SIDE_EFFECTS__ */
+function required(kind: ValueKind): RuleOption {
+  return { kind, isRequired: true }
+}
+
+/* @__NO_SIDE_EFFECTS__ */
+function optional(kind: ValueKind): RuleOption {
+  return { kind, isRequired: false }
+}
+
+// One constant for each algorithm: a bundle keeps those of the rules that the program makes.
 
 /** One window, or several: which of these are required depends on whether there are `windows`. */
-const WINDOW_OPTIONS: Options<'limit' | 'window' | 'burst' | 'windows'> = {
+export const WINDOW_OPTIONS: Options<'limit' | 'window' | 'burst' | 'windows'> = {
   limit: optional('units'),
   window: optional('duration'),
   burst: optional('amount'),
   windows: optional('windows'),
 }
 
-/** The options of each algorithm. Any other name in a rule is an error. */
-export const RULE_OPTIONS: { readonly [A in keyof RulesByAlgorithm]: Options<NameOf<RulesByAlgorithm[A]>> } = {
-  gcra: WINDOW_OPTIONS,
-  'fixed-window': {
-    ...WINDOW_OPTIONS,
-    window: optional('durationOrCalendar'),
-    windows: optional('calendarWindows'),
-    rollover: optional('flag'),
-  },
-  'sliding-window-counter': WINDOW_OPTIONS,
-  'sliding-window-log': { ...WINDOW_OPTIONS, segments: optional('segments') },
-  'token-bucket': {
-    capacity: required('bucketUnits'),
-    refillPerSecond: required('ratePerSecond'),
-    rollover: optional('flag'),
-  },
-  'leaky-bucket-meter': { capacity: required('bucketUnits'), leakPerSecond: required('ratePerSecond') },
-  'leaky-bucket-queue': { capacity: required('bucketUnits'), ratePerSecond: required('ratePerSecond') },
-  hybrid: { limit: required('units'), window: required('durationOrCalendar'), burst: required('burstBucket') },
-  concurrency: { limit: required('units'), lease: required('duration') },
+export const FIXED_WINDOW_OPTIONS: OptionsOf<'fixed-window'> = {
+  ...WINDOW_OPTIONS,
+  window: optional('durationOrCalendar'),
+  windows: optional('calendarWindows'),
+  rollover: optional('flag'),
 }
+
+export const SLIDING_WINDOW_LOG_OPTIONS: OptionsOf<'sliding-window-log'> = {
+  ...WINDOW_OPTIONS,
+  segments: optional('segments'),
+}
+
+export const TOKEN_BUCKET_OPTIONS: OptionsOf<'token-bucket'> = {
+  capacity: required('bucketUnits'),
+  refillPerSecond: required('ratePerSecond'),
+  rollover: optional('flag'),
+}
+
+export const LEAKY_BUCKET_METER_OPTIONS: OptionsOf<'leaky-bucket-meter'> = {
+  capacity: required('bucketUnits'),
+  leakPerSecond: required('ratePerSecond'),
+}
+
+export const LEAKY_BUCKET_QUEUE_OPTIONS: OptionsOf<'leaky-bucket-queue'> = {
+  capacity: required('bucketUnits'),
+  ratePerSecond: required('ratePerSecond'),
+}
+
+export const HYBRID_OPTIONS: OptionsOf<'hybrid'> = {
+  limit: required('units'),
+  window: required('durationOrCalendar'),
+  burst: required('burstBucket'),
+}
+
+export const CONCURRENCY_OPTIONS: OptionsOf<'concurrency'> = { limit: required('units'), lease: required('duration') }
+
+/** The options of each algorithm. Any other name in a rule is an error. */
+export const RULE_OPTIONS: { readonly [A in keyof RulesByAlgorithm]: OptionsOf<A> } = {
+  gcra: WINDOW_OPTIONS,
+  'fixed-window': FIXED_WINDOW_OPTIONS,
+  'sliding-window-counter': WINDOW_OPTIONS,
+  'sliding-window-log': SLIDING_WINDOW_LOG_OPTIONS,
+  'token-bucket': TOKEN_BUCKET_OPTIONS,
+  'leaky-bucket-meter': LEAKY_BUCKET_METER_OPTIONS,
+  'leaky-bucket-queue': LEAKY_BUCKET_QUEUE_OPTIONS,
+  hybrid: HYBRID_OPTIONS,
+  concurrency: CONCURRENCY_OPTIONS,
+}
+
+/** The names of {@link RULE_OPTIONS}, for programs that need no more of it. */
+export const ALGORITHM_NAMES: readonly (keyof RulesByAlgorithm)[] = [
+  'gcra',
+  'fixed-window',
+  'sliding-window-counter',
+  'sliding-window-log',
+  'token-bucket',
+  'leaky-bucket-meter',
+  'leaky-bucket-queue',
+  'hybrid',
+  'concurrency',
+]
 
 /** The options of an entry of `windows`. */
 export const WINDOW_ENTRY_OPTIONS: Options<keyof WindowSpec> = {

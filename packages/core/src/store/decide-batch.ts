@@ -2,7 +2,6 @@ import type { Ask, State, Verdict } from '../algorithms/algorithm.ts'
 import { createVerdict, NEVER } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/registry.ts'
 import type { Limit } from '../rule/limit.ts'
-import { decideBesideLeases, type LeasedUnits } from './leased-units.ts'
 import type { Batch, Item } from './store.ts'
 
 /**
@@ -10,31 +9,22 @@ import type { Batch, Item } from './store.ts'
  * is the same in every store that runs the algorithms itself. `batch.now` and every `blockedUntil` must be set.
  * Charging, when `batch.allowed`, means storing each verdict's `next`, and is the store's.
  */
-export function decideBatch(
-  batch: Batch,
-  stateOf: (index: number) => State,
-  leasedOf?: (index: number) => LeasedUnits,
-): void {
-  let allowed = decideItems(batch, stateOf, leasedOf)
+export function decideBatch(batch: Batch, stateOf: (index: number) => State): void {
+  let allowed = decideItems(batch, stateOf)
   if (!allowed && batch.partial) {
     lowerToWhatIsLeft(batch)
-    allowed = decideItems(batch, stateOf, leasedOf)
+    allowed = decideItems(batch, stateOf)
   }
   batch.allowed = allowed
 }
 
-function decideItems(
-  batch: Batch,
-  stateOf: (index: number) => State,
-  leasedOf: ((index: number) => LeasedUnits) | undefined,
-): boolean {
+function decideItems(batch: Batch, stateOf: (index: number) => State): boolean {
   const ask: Ask = { now: batch.now, cost: 0, holder: batch.holder, entitled: batch.entitled }
   let allowed = true
   for (let index = 0; index < batch.items.length; index++) {
     const item = batch.items[index]!
     ask.cost = item.cost
-    if (leasedOf === undefined) algorithmOf(item.limit).decide(stateOf(index), item.limit, ask, item.verdict)
-    else decideBesideLeases(stateOf(index), item.limit, { ask, leased: leasedOf(index) }, item.verdict)
+    algorithmOf(item.limit).decide(stateOf(index), item.limit, ask, item.verdict)
     if (item.verdict.ruling !== 'allowed' || item.blockedUntil > batch.now) allowed = false
   }
   return allowed

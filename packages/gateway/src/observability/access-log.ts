@@ -105,7 +105,9 @@ function textOf(value: string | readonly string[] | undefined): string | undefin
 /** As nginx writes it: nothing in a text can end it or the line. */
 function quotable(text: string): string {
   const short = text.length > LONGEST_TEXT ? text.slice(0, LONGEST_TEXT) : text
-  return short.replace(UNSAFE, (unsafe) =>
-    [...Buffer.from(unsafe)].map((byte) => `\\x${byte.toString(16).toUpperCase().padStart(2, '0')}`).join(''),
-  )
+  return short.replace(UNSAFE, (unsafe) => {
+    // Headers are bytes, one for each character.
+    const bytes = unsafe.charCodeAt(0) <= 0xff ? Buffer.from(unsafe, 'latin1') : Buffer.from(unsafe)
+    return Array.from(bytes, (byte) => `\\x${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')
+  })
 }

@@ -29,7 +29,7 @@ type OwnedResponse = ClientResponse & { [EXCHANGE]: ClientExchange }
 const MOST_SKIPPED = 65_536
 
 /** Bodies up to this length are copied into the text of the headers: one write costs more than the copy. */
-const LONGEST_JOINED = 2048
+const LONGEST_JOINED = 8192
 
 /** A request and its response. */
 export interface HttpIo {

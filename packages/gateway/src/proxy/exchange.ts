@@ -117,6 +117,9 @@ export abstract class Exchange implements HttpRequest, BalancedRequest {
   /** Whether the client cannot be answered any more. */
   abstract get isGone(): boolean
 
+  /** Whether an answer was begun. */
+  protected abstract get hasAnswered(): boolean
+
   /** Sends an answer of the gateway, unless one was begun. */
   abstract answer(answer: GatewayAnswer): void
 
@@ -137,15 +140,23 @@ export abstract class Exchange implements HttpRequest, BalancedRequest {
     return found
   }
 
-  /** Takes the request through routing, identity and limits. */
+  /** Takes the request through routing, identity and limits. Never throws. */
   begin(): void {
+    this.active.hold()
+    this.parts.metrics.begun()
+    this.parts.watch.add(this)
+    try {
+      this.#begin()
+    } catch (error) {
+      this.fail('a request could not be routed', error)
+    }
+  }
+
+  #begin(): void {
     const { parts, active } = this
-    active.hold()
-    parts.metrics.begun()
     const isUsable = this.#readTarget()
     this.isTrustedPeer = this.connection.isTrustedBy(active.trust)
     this.requestId = (this.isTrustedPeer && knownRequestId(this.header('x-request-id'))) || parts.newRequestId()
-    parts.watch.add(this)
     if (!isUsable) this.answer(INVALID_TARGET)
     else if (active.config.healthPaths.has(this.url)) this.answer(isHealthy(this.url, parts) ? READY : NOT_READY)
     else this.#routed()
@@ -222,7 +233,12 @@ export abstract class Exchange implements HttpRequest, BalancedRequest {
   }
 
   #admitted(): void {
-    if (!this.isGone) this.forward()
+    if (this.isGone) return
+    try {
+      this.forward()
+    } catch (error) {
+      this.fail('a request could not be sent on', error)
+    }
   }
 
   #limitsFailed(error: unknown): void {
@@ -233,7 +249,8 @@ export abstract class Exchange implements HttpRequest, BalancedRequest {
   /** Answers with 500 for what must not happen. */
   protected fail(message: string, error: unknown): void {
     this.parts.logger.error(message, { error: String(error), requestId: this.requestId })
-    if (!this.isGone) this.answer(problemAnswer('internal', 'See the log of the gateway for the request id.'))
+    if (!(this.isGone || this.hasAnswered))
+      this.answer(problemAnswer('internal', 'See the log of the gateway for the request id.'))
   }
 
   /** Reads `Host`, `Connection` and the target. False if the request cannot be used. */

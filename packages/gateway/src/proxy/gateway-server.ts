@@ -75,6 +75,9 @@ const DEFAULTS = {
   connections: 50_000,
 } as const
 
+/** How long a client may take to read the answer to what was no request. */
+const CLOSE_WITHIN_MS = 2000
+
 /** Requests at once on one HTTP/2 connection. */
 const MOST_STREAMS = 128
 
@@ -244,10 +247,13 @@ export class GatewayServer {
       this.#respond(response, UNKNOWN_EXPECTATION)
     })
     events.on('upgrade', (request, socket, head) => this.#upgrade(request, socket as Socket, head))
-    events.on('connect', (_request: IncomingMessage, socket: Duplex) => {
+    events.on('connect', (_request: IncomingMessage, target: Duplex | ServerResponse) => {
       this.#options.metrics().rejected('upgrade')
-      // HTTP/2 brings a response here, and has answered already.
-      if (typeof socket.end === 'function') socket.end(rawAnswer(NO_TUNNELS), () => socket.destroy())
+      // HTTP/2 brings a response, HTTP/1.1 the connection.
+      if ('writeHead' in target) {
+        target.writeHead(NO_TUNNELS.status)
+        target.end()
+      } else this.#closeWith(target, rawAnswer(NO_TUNNELS))
     })
     events.on('clientError', (error, socket) => this.#clientError(error, socket))
   }
@@ -286,13 +292,24 @@ export class GatewayServer {
   }
 
   #clientError(error: NodeJS.ErrnoException, socket: Duplex): void {
-    if (error.code === 'ECONNRESET' || !socket.writable) {
+    // Before the end of a handshake nothing can be said; `tlsClientError` counts it.
+    const isHandshake = 'secureConnecting' in socket && socket.secureConnecting === true
+    if (error.code === 'ECONNRESET' || !socket.writable || isHandshake) {
       socket.destroy()
       return
     }
     const [reason, answer] = answerTo(error.code)
     this.#options.metrics().rejected(reason)
-    socket.end(rawAnswer(answer), () => socket.destroy())
+    this.#closeWith(socket, rawAnswer(answer))
+  }
+
+  /** Answers and closes, also if the client does not read. */
+  #closeWith(socket: Duplex, answer: string): void {
+    socket.once(
+      'close',
+      this.#options.timers.schedule(CLOSE_WITHIN_MS, () => socket.destroy()),
+    )
+    socket.end(answer, () => socket.destroy())
   }
 }
 

@@ -250,7 +250,11 @@ export class HttpExchange extends ClientExchange implements Dispatcher.DispatchH
     this.#tried.add(this.instance!)
     this.#cancelBackoff = parts.timers.schedule(retryDelayMs(this.attempts, parts.random), () => {
       this.#cancelBackoff = undefined
-      this.#try()
+      try {
+        this.#try()
+      } catch (error) {
+        this.fail('a request could not be sent again', error)
+      }
     })
   }
 

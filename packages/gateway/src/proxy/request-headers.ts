@@ -207,7 +207,7 @@ export class RequestHeaders {
 }
 
 /** Names that `Connection` declares as meant for this connection only. Undefined if there are none, the usual case. */
-export function namedIn(connectionHeader: string | undefined): ReadonlySet<string> | undefined {
+function namedIn(connectionHeader: string | undefined): ReadonlySet<string> | undefined {
   if (connectionHeader === undefined) return undefined
   const text = connectionHeader.toLowerCase()
   if (text === 'keep-alive' || text === 'close') return undefined

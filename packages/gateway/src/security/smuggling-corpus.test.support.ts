@@ -3,9 +3,7 @@ export interface SmugglingCase {
   readonly title: string
   /** Sent on one connection. `/smuggled` is the path of the request that must never be seen. */
   readonly bytes: string
-  /**
-   * `rejected`: nothing may reach the upstream. `normal`: one request may, in a form that can be read in one way only.
-   */
+  /** `rejected`: nothing may reach the upstream. `normal`: one request does, in a form that has one reading only. */
   readonly expected: 'rejected' | 'normal'
 }
 

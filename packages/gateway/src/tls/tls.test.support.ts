@@ -4,6 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
+/** A requirement of the tests. */
+const OPENSSL = 'openssl'
+
 /** Files of a certificate and its key. */
 export interface TestCertificate {
   readonly cert: string
@@ -23,7 +26,7 @@ export function makeCertificate(folder: string, file: string, names: readonly st
   const key = join(folder, `${file}.key`)
   const alternatives = names.map((name) => `DNS:${name}`).join(',')
   execFileSync(
-    'openssl',
+    OPENSSL,
     [
       ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-noenc', '-days', '2'],
       ...['-keyout', key, '-out', cert, '-subj', `/CN=${names[0]}`, '-addext', `subjectAltName=${alternatives}`],

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { copyFileSync, writeFileSync } from 'node:fs'
 import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2'
 import { request as httpsRequest } from 'node:https'
+import type { Duplex } from 'node:stream'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import { type Cidr, parseCidr } from '@sluice/core/internal'
 import { FakeClock, FakeTimers } from '@sluice/testing'
@@ -242,6 +243,50 @@ describe('requests over TLS', () => {
     await turns(20)
     stream.close(8)
     await until(() => isClosed && gateway.inFlight === 0)
+  })
+
+  it('are no tunnels', async () => {
+    const { port } = await startSecure()
+    const client = await session(port)
+    const stream = client.request({ ':method': 'CONNECT', ':authority': 'internal:22' })
+    const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders]
+    expect(headers[':status']).toBe(405)
+  })
+
+  it('that come slowly are dropped in time, in the handshake and in the headers', async () => {
+    const { port, gateway } = await startSecure({ bounds: { headersMs: 500 } })
+    const silent = new RawClient(port)
+    silent.send(Buffer.from([0x16, 0x03, 0x01]))
+    const secure = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
+    secure.on('error', () => undefined)
+    await once(secure, 'secureConnect')
+    secure.write('GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ')
+    secure.resume()
+    await Promise.all([silent.closed(), once(secure, 'close')])
+    await until(() => gateway.connections === 0)
+  })
+
+  it('may open a WebSocket', async () => {
+    const { app, port } = await startSecure()
+    app.server.on('upgrade', (_request, socket: Duplex) => {
+      socket.on('error', () => undefined)
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n')
+      socket.on('data', (chunk: Buffer) => socket.write(chunk))
+    })
+    const secure = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
+    onTestFinished(() => void secure.destroy())
+    secure.on('error', () => undefined)
+    let text = ''
+    secure.setEncoding('latin1').on('data', (chunk: string) => {
+      text += chunk
+    })
+    secure.write(
+      'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n\r\n',
+    )
+    await until(() => text.includes('\r\n\r\n'))
+    expect(text).toMatch(/^HTTP\/1\.1 101 /)
+    secure.write(Buffer.from([0x81, 0x82, 0, 0, 0, 0, 0x68, 0x69]))
+    await until(() => text.includes('hi'))
   })
 
   it('know the client behind a proxy', async () => {

@@ -5,7 +5,7 @@ import { call } from '../../api/client.ts'
 import { Button } from '../../ui/controls/button.tsx'
 import { TextInput } from '../../ui/controls/field.tsx'
 import { Dialog } from '../../ui/overlay/dialog.tsx'
-import { attempt } from '../paged-list.tsx'
+import { attempt } from '../lists/paged-list.tsx'
 import classes from './alerts.module.css'
 
 /** What is done about an alert. */

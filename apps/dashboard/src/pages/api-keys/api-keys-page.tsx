@@ -12,7 +12,7 @@ import { Card, Page } from '../../ui/shell/page.tsx'
 import type { Column } from '../../ui/table/table.tsx'
 import { Table } from '../../ui/table/table.tsx'
 import { instantText } from '../../ui/theme/format.ts'
-import { MoreButton, usePages } from '../paged-list.tsx'
+import { MoreButton, usePages } from '../lists/paged-list.tsx'
 import classes from './api-keys.module.css'
 import { IssuedKeyDialog, NewKeyDialog, RevokeDialog, RotateDialog } from './key-dialogs.tsx'
 

@@ -10,7 +10,7 @@ import { Select, TextInput } from '../../ui/controls/field.tsx'
 import { ErrorNotice, Notice } from '../../ui/feedback/states.tsx'
 import { Dialog } from '../../ui/overlay/dialog.tsx'
 import { showFailure, showToast } from '../../ui/overlay/toast.tsx'
-import { attempt } from '../paged-list.tsx'
+import { attempt } from '../lists/paged-list.tsx'
 import classes from './api-keys.module.css'
 
 const ROLES: readonly { readonly value: ApiKeyRole; readonly label: string }[] = [

@@ -13,7 +13,7 @@ import { Card, Page } from '../../ui/shell/page.tsx'
 import type { Column } from '../../ui/table/table.tsx'
 import { Table } from '../../ui/table/table.tsx'
 import { instantText } from '../../ui/theme/format.ts'
-import { MoreButton, usePages } from '../paged-list.tsx'
+import { MoreButton, usePages } from '../lists/paged-list.tsx'
 import classes from './audit.module.css'
 
 /** Every change: who made it, with which key, why, what was there before and after. */

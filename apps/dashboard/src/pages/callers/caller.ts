@@ -19,7 +19,7 @@ export interface Caller {
 }
 
 /** Whether callers of a dimension can be looked up. */
-export function isCallerDimension(dimension: string): dimension is CallerDimension {
+function isCallerDimension(dimension: string): dimension is CallerDimension {
   return CALLER_DIMENSIONS.some(({ value }) => value === dimension)
 }
 

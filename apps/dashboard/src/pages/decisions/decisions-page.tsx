@@ -12,14 +12,17 @@ import { Segments, TextInput } from '../../ui/controls/field.tsx'
 import { LoadedView } from '../../ui/feedback/states.tsx'
 import { Link } from '../../ui/navigation/link.tsx'
 import { location, pathWith, queryParameter, setQuery } from '../../ui/navigation/router.ts'
+import { showFailure } from '../../ui/overlay/toast.tsx'
 import { Card, Page } from '../../ui/shell/page.tsx'
 import type { Column } from '../../ui/table/table.tsx'
 import { Table } from '../../ui/table/table.tsx'
 import { countText, durationText, NO_VALUE, timeText } from '../../ui/theme/format.ts'
 import type { Caller } from '../callers/caller.ts'
-import { countedCaller } from '../callers/caller.ts'
+import { callerText, countedCaller } from '../callers/caller.ts'
 import callerClasses from '../callers/callers.module.css'
 import { OverrideDialog } from '../callers/override-dialog.tsx'
+import { attempt } from '../lists/paged-list.tsx'
+import { loadEnforced, resourceOfRule } from '../rules/versions/enforced-rules.ts'
 import { DecisionDialog } from './decision-dialog.tsx'
 import { countedText, withNewer } from './decision-list.ts'
 import classes from './decisions.module.css'
@@ -86,6 +89,14 @@ function DecisionList({ filter }: { filter: Filter }): JSX.Element {
     })
     return () => stream.close()
   }, [])
+  const override = async (caller: Caller, rule: string): Promise<void> => {
+    try {
+      const { ruleSet } = await loadEnforced()
+      overriding.value = { caller, resource: resourceOfRule(ruleSet, rule) }
+    } catch (error) {
+      showFailure(error)
+    }
+  }
   const hold = (held: boolean): void => {
     isHeld.value = held
     if (held) return
@@ -109,8 +120,10 @@ function DecisionList({ filter }: { filter: Filter }): JSX.Element {
                 onExplain: (row) => {
                   explained.value = row
                 },
-                onOverride: (caller, resource) => {
-                  overriding.value = { caller, resource }
+                onOverride: (caller, rule) => void override(caller, rule),
+                onLift: (caller) => {
+                  const parameters = { dimension: caller.dimension, entity: caller.entity }
+                  void attempt(() => call('deleteBlock', { parameters }), `${callerText(caller)} is let in again.`)
                 },
               })}
               rows={rows.value}
@@ -193,10 +206,11 @@ function Chips({ filter }: { filter: Filter }): JSX.Element | null {
 
 interface RowActions {
   readonly onExplain: (row: DecisionRecord) => void
-  readonly onOverride: (caller: Caller, resource: string) => void
+  readonly onOverride: (caller: Caller, rule: string) => void
+  readonly onLift: (caller: Caller) => void
 }
 
-function columnsFor({ onExplain, onOverride }: RowActions): readonly Column<DecisionRecord>[] {
+function columnsFor(actions: RowActions): readonly Column<DecisionRecord>[] {
   return [
     { id: 'at', header: 'Time', isCode: true, cell: ({ at }) => timeText(at) },
     {
@@ -227,8 +241,8 @@ function columnsFor({ onExplain, onOverride }: RowActions): readonly Column<Deci
       id: 'left',
       header: 'Left',
       align: 'end',
-      cell: ({ remaining, limit }) =>
-        limit === undefined
+      cell: ({ remaining, limit, reason }) =>
+        limit === undefined || reason === 'blocked'
           ? NO_VALUE
           : `${remaining === undefined ? '?' : countText(remaining)} of ${countText(limit)}`,
     },
@@ -244,7 +258,7 @@ function columnsFor({ onExplain, onOverride }: RowActions): readonly Column<Deci
       header: 'Actions',
       isHeaderHidden: true,
       align: 'end',
-      cell: (row) => <RowButtons row={row} onExplain={onExplain} onOverride={onOverride} />,
+      cell: (row) => <RowButtons row={row} {...actions} />,
     },
   ]
 }
@@ -260,16 +274,28 @@ function CountedCaller({ row }: { row: DecisionRecord }): JSX.Element {
   )
 }
 
-function RowButtons({ row, onExplain, onOverride }: RowActions & { readonly row: DecisionRecord }): JSX.Element {
-  const caller = countedCaller(row)
+function RowButtons({
+  row,
+  onExplain,
+  onOverride,
+  onLift,
+}: RowActions & { readonly row: DecisionRecord }): JSX.Element {
+  const caller = row.allowed ? undefined : countedCaller(row)
+  // Other numbers do not help who is blocked.
+  const isBlocked = row.reason === 'blocked'
   return (
     <span class={callerClasses.actions}>
       <Button kind="quiet" onClick={() => onExplain(row)}>
         Explain
       </Button>
-      {row.allowed || caller === undefined || !mayCall('putOverride') ? null : (
-        <Button kind="quiet" onClick={() => onOverride(caller, row.resource)}>
+      {caller === undefined || isBlocked || !mayCall('putOverride') ? null : (
+        <Button kind="quiet" onClick={() => onOverride(caller, row.rule ?? '')}>
           Override
+        </Button>
+      )}
+      {caller === undefined || !isBlocked || !mayCall('deleteBlock') ? null : (
+        <Button kind="quiet" onClick={() => onLift(caller)}>
+          Lift block
         </Button>
       )}
     </span>

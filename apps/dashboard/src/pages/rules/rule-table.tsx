@@ -11,7 +11,7 @@ import { navigate, queryParameter, setQuery } from '../../ui/navigation/router.t
 import { Card } from '../../ui/shell/page.tsx'
 import type { Column } from '../../ui/table/table.tsx'
 import { Table } from '../../ui/table/table.tsx'
-import classes from './rules.module.css'
+import classes from './rule-table.module.css'
 
 /** The rules that are enforced, with a search over names, resources and sentences. */
 export function RuleTable({ ruleSet }: { ruleSet: RuleSet }): JSX.Element {
@@ -117,7 +117,7 @@ const COLUMNS: readonly Column<PolicyRule>[] = [
 ]
 
 /** How far a rule is enforced. */
-export function RuleState({ rule }: { rule: Pick<PolicyRule, 'enabled' | 'shadow' | 'percent'> }): JSX.Element {
+function RuleState({ rule }: { rule: Pick<PolicyRule, 'enabled' | 'shadow' | 'percent'> }): JSX.Element {
   if (rule.enabled === false) return <Badge>off</Badge>
   if (rule.shadow === true) return <Badge tone="warning">shadow</Badge>
   if (rule.percent !== undefined && rule.percent < 100) return <Badge tone="accent">{rule.percent}%</Badge>

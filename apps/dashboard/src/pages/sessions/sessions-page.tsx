@@ -12,7 +12,7 @@ import { Card, Page } from '../../ui/shell/page.tsx'
 import type { Column } from '../../ui/table/table.tsx'
 import { Table } from '../../ui/table/table.tsx'
 import { agoText } from '../../ui/theme/format.ts'
-import { attempt, MoreButton, usePages } from '../paged-list.tsx'
+import { attempt, MoreButton, usePages } from '../lists/paged-list.tsx'
 
 const REFRESH_MS = 10_000
 

@@ -65,7 +65,7 @@ export class GatewayListener implements Listener {
   readonly #identityParts: IdentifierParts
   readonly #demo = new DemoUpstream()
   /** Of a file with routes and without rules. Undefined: {@link use} is called with the parts of the rules file. */
-  readonly #follower: FileConfig | undefined
+  #follower: FileConfig | undefined
   #demoOrigin: string | undefined
   #gateway: Gateway | undefined
   #identifier: CredentialIdentifier | undefined
@@ -83,8 +83,6 @@ export class GatewayListener implements Listener {
     this.#parts = parts
     const { clock, random, countFailure, metrics, log } = parts
     const observed = new IdentityMetrics(metrics, log)
-    const { file } = parts.gateway
-    this.#follower = file === undefined ? undefined : this.#follow(file)
     this.#identityParts = { clock, random, timers: this.#timers, countFailure, ...observed.hooks }
   }
 
@@ -104,6 +102,8 @@ export class GatewayListener implements Listener {
   }
 
   async start(): Promise<void> {
+    const { file } = this.#parts.gateway
+    if (file !== undefined) this.#follower = this.#follow(file)
     try {
       await this.#follower?.ready()
       await this.#start()
@@ -128,6 +128,8 @@ export class GatewayListener implements Listener {
     }
     this.#gateway = gateway
     this.#inUse = wanted
+    // The file may have changed meanwhile. Nothing happens if it has not.
+    this.use(this.#file)
   }
 
   async drain(drainMs: number): Promise<void> {
@@ -195,8 +197,9 @@ export class GatewayListener implements Listener {
       // A file whose rules have changed, or nothing at all.
       if (isDeepStrictEqual(wanted, this.#inUse) && this.#problem === undefined) return
       const config = this.#compile(wanted.written)
-      const before = this.#identifier
-      await gateway.use(config, this.#identify(config, before))
+      const identifier = new CredentialIdentifier(config.options, this.#identityParts, this.#identifier)
+      await gateway.use(config, identifier)
+      this.#identifier = identifier
       this.#inUse = wanted
       this.#problem = undefined
       const upstreams = [...config.upstreams.keys()]
@@ -222,18 +225,14 @@ export class GatewayListener implements Listener {
     return config
   }
 
-  #identify({ options }: CompiledConfig, before?: CredentialIdentifier): CredentialIdentifier {
-    this.#identifier = new CredentialIdentifier(options, this.#identityParts, before)
-    return this.#identifier
-  }
-
   #create(config: CompiledConfig): Gateway {
     const { settings, port, sharesPort, log, writeLine, monotonicMs, random } = this.#parts
     const { engine, metrics, clock, newRequestId, connectionLimit } = this.#parts
+    this.#identifier = new CredentialIdentifier(config.options, this.#identityParts)
     return createGateway({
       ...{ config, engine, metrics, clock, random, monotonicMs, newRequestId, connectionLimit },
       listen: { host: listenerHost('gateway', settings), port, sharesPort },
-      identifier: this.#identify(config),
+      identifier: this.#identifier,
       createUpstream: (name, upstream) =>
         createUpstream(name, upstream, {
           nowMs: monotonicMs,

@@ -37,8 +37,13 @@ function accept(request: IncomingMessage): string {
   const digest = createHash('sha1').update(
     `${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`,
   )
-  const fields = ['Upgrade: websocket', 'Connection: Upgrade', `Sec-WebSocket-Accept: ${digest.digest('base64')}`]
-  return ['HTTP/1.1 101 Switching Protocols', ...fields, 'X-App: 1', '', ''].join('\r\n')
+  const lines = [
+    'Upgrade: websocket',
+    'Connection: Upgrade',
+    `Sec-WebSocket-Accept: ${digest.digest('base64')}`,
+    'X-App: 1',
+  ]
+  return ['HTTP/1.1 101 Switching Protocols', ...lines, '', ''].join('\r\n')
 }
 
 interface Sockets extends TestGateway {

@@ -2,7 +2,7 @@ import type { Version } from '@sluice/contract'
 import { ApiError } from '../../../api/api-error.ts'
 import { call } from '../../../api/client.ts'
 import type { RuleDocument } from '../document/rule-document.ts'
-import { loadEnforced } from '../enforced-rules.ts'
+import { loadEnforced } from '../versions/enforced-rules.ts'
 
 /** How far a new version is to go. */
 export type PublishStage = 'enforce' | 'shadow' | 'percent' | 'draft'

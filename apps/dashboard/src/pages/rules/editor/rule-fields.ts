@@ -5,7 +5,7 @@ import type { LooseRule } from '../document/rule-document.ts'
 export type AlgorithmName = keyof typeof RULE_OPTIONS
 
 /** The algorithm of a rule that names none. */
-export const DEFAULT_ALGORITHM: AlgorithmName = 'gcra'
+const DEFAULT_ALGORITHM: AlgorithmName = 'gcra'
 
 /** The algorithms, as a form offers them. */
 export const ALGORITHM_CHOICES: readonly { readonly value: AlgorithmName; readonly label: string }[] = [

@@ -16,7 +16,7 @@ import type { Caller } from '../../callers/caller.ts'
 import { usagePath } from '../../callers/caller.ts'
 import { OverrideDialog } from '../../callers/override-dialog.tsx'
 import { termsText } from '../../callers/terms-text.ts'
-import { attempt, MoreButton, usePages } from '../../paged-list.tsx'
+import { attempt, MoreButton, usePages } from '../../lists/paged-list.tsx'
 import classes from './entries.module.css'
 import { CallerSearch, callerFilter } from './entry-list.tsx'
 

@@ -116,7 +116,7 @@ export function PartError({ error }: { error: ApiError }): JSX.Element {
 }
 
 /** The number that a field holds, or its text: the service says what it expected. */
-export function numberIn(text: string): number {
+function numberIn(text: string): number {
   return text.trim() === '' || Number.isNaN(Number(text)) ? (text as unknown as number) : Number(text)
 }
 

@@ -1,15 +1,15 @@
 import { useComputed } from '@preact/signals'
 import type { ShadowSeries } from '@sluice/contract'
 import type { JSX } from 'preact'
-import { call } from '../../api/client.ts'
-import { useQuery } from '../../api/query.ts'
-import { Chart } from '../../charts/chart.tsx'
-import { SeriesWindow } from '../../charts/series-window.ts'
-import { nowMs } from '../../clock-and-timers.ts'
-import { LoadedView } from '../../ui/feedback/states.tsx'
-import { navigate } from '../../ui/navigation/router.ts'
-import { compactText, countText, percentText } from '../../ui/theme/format.ts'
-import classes from './rules.module.css'
+import { call } from '../../../api/client.ts'
+import { useQuery } from '../../../api/query.ts'
+import { Chart } from '../../../charts/chart.tsx'
+import { SeriesWindow } from '../../../charts/series-window.ts'
+import { nowMs } from '../../../clock-and-timers.ts'
+import { LoadedView } from '../../../ui/feedback/states.tsx'
+import { navigate } from '../../../ui/navigation/router.ts'
+import { compactText, countText, percentText } from '../../../ui/theme/format.ts'
+import classes from './versions.module.css'
 
 const SPAN_MS = 900_000
 const STEP_MS = 10_000
@@ -59,6 +59,8 @@ function windowOf(series: ShadowSeries | undefined): SeriesWindow {
   if (series === undefined) return window
   const perSecond = 1000 / series.stepMs
   for (const [index, at] of series.at.entries()) {
+    // A step that goes on would look like a fall of the line.
+    if (at + series.stepMs > nowMs()) break
     window.set(at, [series.denials[index]! * perSecond, series.shadowDenials[index]! * perSecond])
   }
   return window

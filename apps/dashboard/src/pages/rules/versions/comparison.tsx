@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
-import { call } from '../../api/client.ts'
-import { useQuery } from '../../api/query.ts'
-import { LoadedView } from '../../ui/feedback/states.tsx'
+import { call } from '../../../api/client.ts'
+import { useQuery } from '../../../api/query.ts'
+import { LoadedView } from '../../../ui/feedback/states.tsx'
 import { ChangeList } from './change-list.tsx'
 
 /** What changes from one version to another. */

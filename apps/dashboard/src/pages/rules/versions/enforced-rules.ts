@@ -1,8 +1,9 @@
 import type { Version, VersionContent } from '@sluice/contract'
+import { ruleName } from '@sluice/core/internal'
 import type { RuleSet } from '@sluice/core/policy'
-import { call } from '../../api/client.ts'
-import type { Query, QueryOptions } from '../../api/query.ts'
-import { useQuery } from '../../api/query.ts'
+import { call } from '../../../api/client.ts'
+import type { Query, QueryOptions } from '../../../api/query.ts'
+import { useQuery } from '../../../api/query.ts'
 
 /** The rule set that is enforced, and the versions around it. */
 export interface EnforcedRules {
@@ -26,13 +27,33 @@ export async function loadEnforced(signal?: AbortSignal): Promise<EnforcedRules>
 }
 
 /** Loads one version with its rule set. */
-export function loadVersion(number: number, signal?: AbortSignal): Promise<VersionContent> {
+function loadVersion(number: number, signal?: AbortSignal): Promise<VersionContent> {
   return call('getVersion', { parameters: { number }, signal })
 }
 
 /** The rule set of a version. The engine has checked it, which the type of the contract does not say. */
-export function ruleSetOf({ ruleSet }: VersionContent): RuleSet {
+function ruleSetOf({ ruleSet }: VersionContent): RuleSet {
   return ruleSet as unknown as RuleSet
+}
+
+/**
+ * The resource of the rule with this name, as the rule writes it: an override names it so. `*`, which means every rule
+ * of the dimension, when the rule set has no such rule any more.
+ */
+export function resourceOfRule({ rules, tiers = [], exemptions = [] }: RuleSet, name: string): string {
+  const all = [
+    ...rules.map((rule) => ({ rule, name: ruleName(rule) })),
+    ...tiers.flatMap((tier) =>
+      (tier.rules ?? []).map((rule) => ({ rule, name: ruleName(rule, { part: 'tier', name: tier.name }) })),
+    ),
+    ...exemptions.flatMap((exemption) =>
+      (exemption.rules ?? []).map((rule) => ({
+        rule,
+        name: ruleName(rule, { part: 'exemption', name: exemption.name }),
+      })),
+    ),
+  ]
+  return all.find((each) => each.name === name)?.rule.resource ?? '*'
 }
 
 /** The rule set that is enforced, for a page. */

@@ -1,10 +1,10 @@
 import { useSignal } from '@preact/signals'
 import type { Page } from '@sluice/contract'
 import type { JSX } from 'preact'
-import type { Query, QueryOptions } from '../api/query.ts'
-import { useQuery } from '../api/query.ts'
-import { Button } from '../ui/controls/button.tsx'
-import { showFailure, showToast } from '../ui/overlay/toast.tsx'
+import type { Query, QueryOptions } from '../../api/query.ts'
+import { useQuery } from '../../api/query.ts'
+import { Button } from '../../ui/controls/button.tsx'
+import { showFailure, showToast } from '../../ui/overlay/toast.tsx'
 import classes from './paged-list.module.css'
 
 /** A list that is read page by page. */

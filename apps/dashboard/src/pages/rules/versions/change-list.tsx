@@ -1,9 +1,9 @@
 import { describeRule } from '@sluice/core/internal'
 import type { PolicyRule } from '@sluice/core/policy'
 import type { JSX } from 'preact'
-import type { Tone } from '../../ui/controls/badge.tsx'
-import { Badge } from '../../ui/controls/badge.tsx'
-import classes from './rules.module.css'
+import type { Tone } from '../../../ui/controls/badge.tsx'
+import { Badge } from '../../../ui/controls/badge.tsx'
+import classes from './versions.module.css'
 
 /** One thing that differs between two rule sets, as the core and the API tell it. */
 export interface Change {
