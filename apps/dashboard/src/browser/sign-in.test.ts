@@ -2,18 +2,18 @@ import type { IssuedApiKey } from '@sluice/contract'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { accessibilityProblems, openPage, startBrowser } from './browser.test.support.ts'
-import type { RealService } from './real-service.test.support.ts'
-import { startRealService } from './real-service.test.support.ts'
+import type { RunningService } from './running-service.test.support.ts'
+import { startService } from './running-service.test.support.ts'
 
 const DENIED = { user: 'user-1', ip: '192.0.2.1', resource: '/api/v1/data' }
 /** A machine that runs other tests at the same time is slow. */
 const WAIT = { timeout: 15_000 }
 
-let service: RealService
+let service: RunningService
 let browser: Browser
 
 beforeAll(async () => {
-  ;[service, browser] = await Promise.all([startRealService(), startBrowser()])
+  ;[service, browser] = await Promise.all([startService(), startBrowser()])
   await service.admin('PUT', '/admin/ratelimits', {
     resource: '/api/v1/data',
     rules: [{ dimension: 'user', limit: 3, window: '1h' }],
@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await browser?.close()
-  await service?.close()
+  await service?.stop()
 })
 
 async function signIn(page: Page, apiKey: string): Promise<void> {
@@ -34,11 +34,11 @@ async function signIn(page: Page, apiKey: string): Promise<void> {
 describe('signing in', () => {
   it('takes an API key and keeps it nowhere that scripts or the address show', async () => {
     const { page, problems } = await openPage(browser, service.url)
-    await signIn(page, service.adminKey)
+    await signIn(page, service.apiKey)
     const kept = await page.evaluate(() =>
       JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href, history.state]),
     )
-    expect(kept).not.toContain(service.adminKey.slice(-20))
+    expect(kept).not.toContain(service.apiKey.slice(-20))
     expect((await page.context().cookies()).map(({ httpOnly, sameSite }) => [httpOnly, sameSite])).toEqual([
       [true, 'Strict'],
     ])
@@ -62,8 +62,8 @@ describe('signing in', () => {
   })
 
   it('ends when its key is revoked', async () => {
-    const made = await service.admin('POST', '/admin/api-keys', { name: 'short', role: 'viewer' })
-    const { apiKey, token } = made as IssuedApiKey
+    const request = { name: 'short', role: 'viewer' }
+    const { apiKey, token } = await service.admin<IssuedApiKey>('POST', '/admin/api-keys', request)
     const { page } = await openPage(browser, service.url)
     await signIn(page, token)
     await service.admin('DELETE', `/admin/api-keys/${apiKey.id}`)
@@ -75,7 +75,7 @@ describe('signing in', () => {
 describe('the overview of a real service', () => {
   it('shows traffic live, and who is denied', async () => {
     const { page, problems } = await openPage(browser, service.url)
-    await signIn(page, service.adminKey)
+    await signIn(page, service.apiKey)
     await page.getByText('live', { exact: true }).waitFor()
     for (let calls = 0; calls < 5; calls += 1) await service.check(DENIED)
     await page.getByRole('link', { name: 'user-1', exact: true }).waitFor()
