@@ -5,7 +5,7 @@ import { checkRuleSetFile } from '@sluice/core/policy'
 import { checkGatewayConfig } from '@sluice/gateway'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { GATEWAY_PROBLEMS } from '../packages/gateway/src/proxy/problems.ts'
+import { GATEWAY_PROBLEMS } from '../packages/gateway/src/http/problems.ts'
 import { repositoryRoot } from './workspace.ts'
 
 interface ShownFile {

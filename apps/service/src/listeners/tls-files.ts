@@ -32,7 +32,7 @@ export interface ListenerTlsParts {
 }
 
 /** How often the files are read. Not watched by events: mounted secrets are replaced by changing links. */
-export const RELOAD_EVERY_MS = 5000
+export const RELOAD_EVERY_MS = 4000
 
 /**
  * The TLS files of a listener, read again while it runs. Files that cannot be used leave the last good ones in place

@@ -78,7 +78,7 @@ it('gateways lose only what is in flight on the one that dies', async () => {
   expect(seen[200]).toBeGreaterThanOrEqual(LIMIT - seen.lost)
 })
 
-it('a gateway without Redis decides by failure mode: closed admits nothing, and all is as before when it is back', async () => {
+it('a gateway without Redis decides by failure mode: closed admits nothing until it is back', async () => {
   const away = await startRedis()
   onTestFinished(() => away.close())
   const config = writeConfig(site, 'outage.yaml', ['/limited'])

@@ -1,9 +1,9 @@
 import type { CompiledConfig, Route } from '../config/compiled-config.ts'
+import { TrustedPeers } from '../http/connection.ts'
+import type { RequestHeaders } from '../http/request-headers.ts'
 import type { Identifier } from '../identity/caller.ts'
 import type { RouteMetrics } from '../observability/gateway-metrics.ts'
 import type { Upstream } from '../upstreams/upstream.ts'
-import { TrustedPeers } from './connection.ts'
-import type { RequestHeaders } from './request-headers.ts'
 
 /** A route with what belongs to it while the gateway runs. */
 export interface ActiveRoute {

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net'
 import type { Timers } from '@sluice/core'
 import { type Cidr, CidrTable, parseIp } from '@sluice/core/internal'
+import { ClientConnection, type ClientSocket, CONNECTION } from '../http/connection.ts'
+import { problemAnswer, rawAnswer } from '../http/problems.ts'
 import type { GatewayMetrics } from '../observability/gateway-metrics.ts'
 import { acceptProxied } from '../tls/proxy-protocol.ts'
-import { ClientConnection, type ClientSocket, CONNECTION } from './connection.ts'
-import { problemAnswer, rawAnswer } from './problems.ts'
 
 /** Bounds the connections of clients. */
 export interface ConnectionLimit {

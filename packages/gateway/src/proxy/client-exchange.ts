@@ -1,5 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { type ClientSocket, connectionOf } from '../http/connection.ts'
+import type { GatewayAnswer } from '../http/problems.ts'
+import { answerHeaders, ResponseHeaders, type UpstreamHeaders } from '../http/response-headers.ts'
 import type { ActiveConfig } from './active-config.ts'
 import {
   breakOff,
@@ -14,11 +17,8 @@ import {
   writeChunk,
   writeHead,
 } from './client-response.ts'
-import { type ClientSocket, connectionOf } from './connection.ts'
 import { Exchange, type ExchangeParts } from './exchange.ts'
-import type { GatewayAnswer } from './problems.ts'
 import { RequestBody } from './request-body.ts'
-import { answerHeaders, ResponseHeaders, type UpstreamHeaders } from './response-headers.ts'
 
 /** Holds the exchange of a response, so that listeners need no closure. */
 const EXCHANGE: unique symbol = Symbol('sluice.exchange')

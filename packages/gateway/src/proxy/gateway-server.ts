@@ -8,11 +8,11 @@ import type { Timers } from '@sluice/core'
 import type { Cidr } from '@sluice/core/internal'
 import type { Logger } from '@sluice/runtime'
 import type { TlsConfig } from '../config/gateway-config.ts'
+import { type GatewayAnswer, problemAnswer, rawAnswer } from '../http/problems.ts'
 import type { GatewayMetrics, Rejection } from '../observability/gateway-metrics.ts'
 import { type CertificatePair, Certificates } from '../tls/certificates.ts'
 import { ClientConnections, type ConnectionLimit } from './client-connections.ts'
 import type { ClientRequest, ClientResponse } from './client-response.ts'
-import { type GatewayAnswer, problemAnswer, rawAnswer } from './problems.ts'
 
 /** How long clients may take, and how much they may send before a route is known. */
 export interface ClientBounds {

@@ -1,9 +1,9 @@
 import type { Dispatcher } from 'undici'
+import { type GatewayAnswer, problemAnswer } from '../http/problems.ts'
+import { ResponseHeaders, type UpstreamHeaders } from '../http/response-headers.ts'
 import type { Attempt, AttemptOutcome } from '../upstreams/upstream.ts'
 import { ClientExchange } from './client-exchange.ts'
-import { type GatewayAnswer, problemAnswer } from './problems.ts'
 import { BodyTooLarge, ClientGone } from './request-body.ts'
-import { ResponseHeaders, type UpstreamHeaders } from './response-headers.ts'
 import {
   canRetry,
   failureAnswer,

@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Dispatcher } from 'undici'
+import { ResponseHeaders, type UpstreamHeaders } from '../http/response-headers.ts'
 import type { ActiveConfig } from './active-config.ts'
 import type { HttpIo } from './client-exchange.ts'
 import type { ExchangeParts } from './exchange.ts'
 import { HttpExchange } from './http-exchange.ts'
-import { ResponseHeaders, type UpstreamHeaders } from './response-headers.ts'
 import { Tunnel } from './websocket/tunnel.ts'
 
 const SWITCHING_PROTOCOLS = 101

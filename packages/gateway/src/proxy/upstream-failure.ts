@@ -1,7 +1,7 @@
 import type { Random } from '@sluice/core'
 import { backoffDelayMs } from '@sluice/runtime'
+import { type GatewayAnswer, problemAnswer } from '../http/problems.ts'
 import type { NoInstance } from '../upstreams/upstream.ts'
-import { type GatewayAnswer, problemAnswer } from './problems.ts'
 
 /** Waits between attempts: short, because a client waits too. */
 const RETRY_BACKOFF = { baseMs: 25, capMs: 1000 } as const

@@ -245,6 +245,21 @@ describe('requests over TLS', () => {
     await until(() => isClosed && gateway.inFlight === 0)
   })
 
+  it('that are reset by the hundred leave nothing behind', async () => {
+    const { port, gateway, upstreams } = await startSecure()
+    const client = await session(port)
+    for (let index = 0; index < 500; index++) {
+      const stream = client.request({ ':path': '/' })
+      stream.on('error', () => undefined)
+      stream.close(8)
+      if (index % 50 === 0) await turns(5)
+    }
+    expect((await ask(await session(port), {})).body).toBe('ok')
+    await until(() => gateway.inFlight === 0)
+    const { asked, outcomes } = upstreams.get('app')!
+    expect(outcomes).toHaveLength(asked.length)
+  })
+
   it('are no tunnels', async () => {
     const { port } = await startSecure()
     const client = await session(port)

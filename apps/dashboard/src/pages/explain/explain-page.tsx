@@ -46,8 +46,8 @@ export function ExplainPage(): JSX.Element {
     <Page
       title="Explain"
       description={
-        'Describe a request or paste it. You see every rule that is considered, why it holds or not, and its counter. ' +
-        'Nothing is charged.'
+        'Describe a request or paste it. You see every rule that is considered, why it holds or not, and its ' +
+        'counter. Nothing is charged.'
       }
     >
       <div class={classes.layout}>
