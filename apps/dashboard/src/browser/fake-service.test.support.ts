@@ -7,7 +7,7 @@ import type { NodesAnswer, OverviewAnswer, OverviewUpdate, SessionState } from '
 import { every, nowMs } from '../clock-and-timers.ts'
 
 /** The policy that the service sends with the page. */
-export const POLICY: string =
+const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
   "form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 

@@ -34,7 +34,7 @@ describe('the overview', () => {
     const fake = await fakeService()
     const { page, problems } = await openPage(browser, fake.url, { colorScheme })
     await page.getByText('live', { exact: true }).waitFor()
-    await page.getByText('version 13 would deny').first().waitFor()
+    await page.getByText('version 13 would also deny').first().waitFor()
     expect(await accessibilityProblems(page)).toEqual([])
     expect(problems).toEqual([])
     await page.context().close()

@@ -48,7 +48,7 @@ export function FigureStrip({ figures }: { figures: CurrentFigures }): JSX.Eleme
         note={
           candidate === undefined
             ? `by rules v${version}`
-            : `v${candidate} would deny ${compactText(round(figures.shadowDenials))}`
+            : `v${candidate}: ${compactText(round(figures.shadowDenials))} more`
         }
         tone={denials > 0 ? 'denied' : undefined}
       />

@@ -159,7 +159,7 @@ function TrafficChart({ overview: { figures, range } }: { overview: Overview }):
         { label: 'denied', colour: 'denied', isFilled: true },
         ...(candidate === undefined
           ? []
-          : [{ label: `version ${candidate} would deny`, colour: 'warning' as const, isDashed: true }]),
+          : [{ label: `version ${candidate} would also deny`, colour: 'warning' as const, isDashed: true }]),
       ]}
     />
   )

@@ -1,5 +1,5 @@
 import type { ReadonlySignal } from '@preact/signals'
-import { computed, signal } from '@preact/signals'
+import { signal } from '@preact/signals'
 import { serviceRoot } from '../../api/connection.ts'
 
 /** Where the page is, below the base of the service. */
@@ -66,11 +66,6 @@ export function setQuery(change: QueryChange): void {
 /** A parameter of the query; undefined when it is absent. */
 export function queryParameter(name: string): string | undefined {
   return current.value.query.get(name) ?? undefined
-}
-
-/** Follows a parameter of the query. */
-export function querySignal(name: string): ReadonlySignal<string | undefined> {
-  return computed(() => queryParameter(name))
 }
 
 /**
