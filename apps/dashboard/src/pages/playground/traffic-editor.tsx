@@ -57,9 +57,7 @@ export function TrafficEditor({ scenario, offered, hovered, onDraw, onDrawn }: T
         aria-valuemin={0}
         aria-valuemax={HIGHEST_LEVEL}
         aria-valuenow={levels[column.value]}
-        aria-valuetext={
-          `moment ${column.value + 1} of ${DRAWN_COLUMNS}, ` + `${percent(levels[column.value]!)} of the limit`
-        }
+        aria-valuetext={momentText(column.value, levels[column.value]!)}
         onKeyDown={press}
         onPointerDown={(event) => {
           event.currentTarget.setPointerCapture(event.pointerId)
@@ -87,8 +85,8 @@ export function TrafficEditor({ scenario, offered, hovered, onDraw, onDrawn }: T
   )
 }
 
-function percent(level: number): string {
-  return `${Math.round((level / LIMIT_LEVEL) * 100)} %`
+function momentText(column: number, level: number): string {
+  return `moment ${column + 1} of ${DRAWN_COLUMNS}, ${Math.round((level / LIMIT_LEVEL) * 100)} % of the limit`
 }
 
 function callsAtLimit({ limit }: Scenario): number {
