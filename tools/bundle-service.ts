@@ -7,6 +7,7 @@ import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFil
 import { dirname, join, resolve } from 'node:path'
 import { type Plugin, rolldown } from 'rolldown'
 import { serviceDocument } from '../apps/service/src/operations/openapi.ts'
+import { DASHBOARD_FOLDER, ensureDashboard } from './dashboard-build.ts'
 import { inlineLuaFiles } from './lua-files.ts'
 import { runTool, ToolError } from './tool-error.ts'
 import type { Manifest } from './workspace.ts'
@@ -31,6 +32,9 @@ await runTool(async () => {
   if (unknown !== undefined) throw new ToolError('PROGRAM_UNKNOWN', `There is no program "${unknown}". ${USAGE}`)
   rmSync(join(folder, PROGRAMS), { recursive: true, force: true })
   await bundle(folder, ['service', ...others])
+  await ensureDashboard()
+  // The service looks for it beside its own file.
+  cpSync(join(repositoryRoot, DASHBOARD_FOLDER), join(folder, PROGRAMS, 'dashboard'), { recursive: true })
   const manifest = join(folder, 'package.json')
   if (!existsSync(manifest)) writeManifest(manifest)
   if (!existsSync(join(folder, 'LICENSE'))) cpSync(join(repositoryRoot, 'LICENSE'), join(folder, 'LICENSE'))
@@ -71,7 +75,7 @@ async function bundle(folder: string, programs: readonly string[]): Promise<void
   })
   await build.close()
   const modules = output.flatMap((part) => (part.type === 'chunk' ? part.moduleIds : []))
-  writeFileSync(join(folder, 'THIRD-PARTY-LICENSES.md'), licencesOf(modules))
+  writeFileSync(join(folder, 'THIRD-PARTY-LICENSES.md'), licencesOf([...modules, ...dashboardPackages()]))
 }
 
 /** Adapts what the sources find by paths relative to themselves: threads, processes, package.json and Lua files. */
@@ -93,6 +97,13 @@ function relativeFiles(): Plugin {
       )
     },
   }
+}
+
+/** Files of the packages from npm that the dashboard is built with. */
+function dashboardPackages(): readonly string[] {
+  const { dependencies = {} } = readJson<Manifest>(join(repositoryRoot, 'apps/dashboard/package.json'))
+  const names = [...Object.keys(dependencies).filter((name) => !name.startsWith('@sluice/')), '@preact/signals-core']
+  return names.map((name) => join(repositoryRoot, 'node_modules', name, 'package.json'))
 }
 
 /** The licences of the packages from npm whose code is in the bundle, which ask to be shipped with it. */

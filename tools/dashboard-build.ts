@@ -14,7 +14,8 @@ const SOURCES = [
   'packages/core/src',
 ]
 
-const DIST = 'apps/dashboard/dist'
+/** The built dashboard. */
+export const DASHBOARD_FOLDER = 'apps/dashboard/dist'
 
 /** Builds the dashboard unless it was built after the last change of its sources. Takes a few seconds. */
 export async function ensureDashboard(root: string = repositoryRoot): Promise<void> {
@@ -23,7 +24,7 @@ export async function ensureDashboard(root: string = repositoryRoot): Promise<vo
   // Built beside its place and then moved: another process may read it, or build it at the same time.
   const outDir = join(root, 'apps/dashboard/node_modules', `.dist-${process.pid}`)
   const code = await runBinary('vite', ['build', 'apps/dashboard', ...VITE_OPTIONS, '--outDir', outDir])
-  if (code === 0) return moveTo(join(root, DIST), outDir)
+  if (code === 0) return moveTo(join(root, DASHBOARD_FOLDER), outDir)
   throw new ToolError(
     'DASHBOARD_NOT_BUILT',
     `vite ended with code ${code}; its output is above. Correct what it names, or start with --no-dashboard.`,
@@ -52,7 +53,7 @@ function moveTo(place: string, built: string): void {
 
 /** Whether the dashboard was built after the last change of its sources. */
 export function isBuilt(root: string): boolean {
-  const built = join(root, DIST, 'index.html')
+  const built = join(root, DASHBOARD_FOLDER, 'index.html')
   if (!existsSync(built)) return false
   const { mtimeMs } = statSync(built)
   return SOURCES.every((source) => newestMs(join(root, source)) <= mtimeMs)

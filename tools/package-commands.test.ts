@@ -79,6 +79,10 @@ describe('the command of the installed package', () => {
     const gateway = await service.printed(/gateway +(http:\/\/127\.0\.0\.1:\d+)/)
     const through = await fetch(`${gateway}/x`, { headers: { 'X-API-Key': 'demo' } })
     expect(await through.json()).toMatchObject({ user: 'demo' })
+    const page = await fetch(`${env['SLUICE_URL']}/`)
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    const [script = ''] = /assets\/[\w-]+\.js/.exec(await page.text()) ?? []
+    expect((await fetch(`${env['SLUICE_URL']}/${script}`)).status).toBe(200)
     const check = run(bin(), ['check', '/api/v1/data', '--user', 'ada', '--tokens', '60', '--json'], projects.bare, env)
     expect(JSON.parse(check.out)).toMatchObject({ allowed: true })
     expect(run(bin(), ['check', '/api/v1/data', '--user', 'ada', '--tokens', '60'], projects.bare, env).code).toBe(3)

@@ -16,13 +16,11 @@ interface Subject {
 const PUBLISHED = JSON.parse(readFileSync(new URL('../sluice.schema.json', import.meta.url), 'utf8')) as JsonSchema
 
 const SUBJECTS: readonly Subject[] = [
-  ...['properties/upstreams', '$defs/route', '$defs/routeMatch', '$defs/upstream'].map(
-    (part) => ({
-      name: `${part} as published`,
-      schema: PUBLISHED,
-      part: `#/${part}`,
-    }),
-  ),
+  ...['properties/upstreams', '$defs/route', '$defs/routeMatch', '$defs/upstream'].map((part) => ({
+    name: `${part} as published`,
+    schema: PUBLISHED,
+    part: `#/${part}`,
+  })),
   { name: 'a rule set in a file', schema: RULE_SET_FILE_SCHEMA, part: '#' },
   { name: 'a rule set', schema: RULE_SET_SCHEMA, part: '#' },
   ...['duration', 'entity', 'rule', 'match', 'errorRate', 'override', 'membership', 'block', 'incident', 'domain'].map(

@@ -5,7 +5,7 @@ import { every } from '../clock-and-timers.ts'
 import { call, setCsrfToken, whenSignedOut } from './client.ts'
 import { OPERATION_ROUTES } from './operation-routes.ts'
 
-/** `unknown`: not asked yet. `none`: nobody is signed in. */
+/** `unknown`: not requested yet. `none`: not signed in. */
 export type SignedIn = Session | 'unknown' | 'none'
 
 const RENEWAL_MS = 60_000

@@ -72,7 +72,7 @@ export function followGatewayFile(
   })
 }
 
-/** Takes rules that nobody uses. */
+/** Takes rules that are not used. */
 const NO_RULES: ConfigTarget = {
   useVersions: () => undefined,
   apply: () => undefined,

@@ -59,7 +59,7 @@ const MOST_SPANS = 90
 const MOST_DENIED = 36
 const MOST_ALLOWED = 12
 
-/** From so many allowed decisions in a span on, seven of eight are passed over. */
+/** Number of allowed decisions in a span from which on seven of eight are passed over. */
 const BUSY_FROM = 500
 const PASSED_MASK = 7
 

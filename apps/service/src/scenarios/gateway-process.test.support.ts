@@ -13,7 +13,7 @@ import { onTestFinished } from 'vitest'
 /** Clients that send requests at the same time. */
 export const CLIENTS = 16
 
-/** Requests to `/limited` that are admitted, whoever sends them. */
+/** Requests to `/limited` that are admitted, from all callers together. */
 export const LIMIT = 200
 
 /** A folder for the files of gateways, and an upstream that they stand in front of. */

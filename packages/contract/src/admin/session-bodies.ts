@@ -58,8 +58,8 @@ export const SESSION_STATE = answerSchema('SessionState', {
   ],
   required: { isSignedIn: flag('Whether the cookie of the request is of a session that goes on.') },
   optional: {
-    session: bodyOf<Session>(SESSION, 'The session; absent when nobody is signed in.'),
-    csrfToken: words('Send it as X-CSRF-Token with every POST, PUT and DELETE; absent when nobody is signed in.'),
+    session: bodyOf<Session>(SESSION, 'The session; absent without a session.'),
+    csrfToken: words('Send it as X-CSRF-Token with every POST, PUT and DELETE; absent without a session.'),
   },
 })
 export interface SessionState extends Infer<typeof SESSION_STATE> {}

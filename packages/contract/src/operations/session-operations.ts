@@ -35,7 +35,7 @@ export const SESSION_OPERATIONS = operations('sessions', {
     role: 'none',
     summary: 'Tells who is signed in',
     description:
-      'The session of the cookie, and the token for changes; without a session, that nobody is signed in. Counts as ' +
+      'The session of the cookie, and the token for changes; without a session, `isSignedIn` is false. Counts as ' +
       'use of the session, as every request does. Streams do not: a page calls this while somebody is at it.',
     answers: { 200: { description: 'Who is signed in.', ...STATE } },
     problems: PROBLEMS_OF_ALL,

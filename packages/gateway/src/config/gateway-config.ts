@@ -3,7 +3,7 @@ export const ACCESS_LOGS = ['off', 'json', 'combined'] as const
 export const AUTH_MODES = ['required', 'optional', 'none'] as const
 export const BALANCINGS = ['round-robin', 'least-connections', 'hash'] as const
 export const CONCURRENCY_MODES = ['off', 'adaptive', 'fixed'] as const
-/** Signatures that a public key verifies. With `HS256`, whoever knows the public key could sign. */
+/** Signatures that a public key verifies. With `HS256`, anyone who knows the public key could sign. */
 export const TOKEN_ALGORITHMS: readonly string[] = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],

@@ -164,7 +164,7 @@ const charge = objectSchema<Part<'charge'>>({
 })
 
 const blockAfter = objectSchema<Part<'blockAfter'>>({
-  description: 'Blocks a caller after so many responses of some statuses, as many failed logins are.',
+  description: 'Blocks a caller after a number of responses with certain statuses, such as failed logins.',
   examples: [{ responses: 10, within: '1m', blockFor: '15m' }],
   properties: {
     responses: {

@@ -17,7 +17,7 @@ export class TrustedPeers {
   readonly #networks: CidrTable<true>
   readonly #isEmpty: boolean
 
-  /** Entries that are no networks trust nobody. */
+  /** Entries that are no networks are ignored. */
   constructor(networks: readonly string[]) {
     const cidrs = networks.map((text) => parseCidr(text)).filter((cidr): cidr is Cidr => !('problem' in cidr))
     this.#networks = new CidrTable(cidrs.map((cidr) => ({ cidr, value: true })))

@@ -40,7 +40,7 @@ export class ConsumerKeys {
     return this.#keys.size
   }
 
-  /** Whose key this is. Undefined if it is nobody's. */
+  /** Whose key this is. Undefined if it is unknown. */
   find(key: string): Principal | undefined {
     if (this.#keys.size === 0) return undefined
     return this.#keys.get(hash('sha256', key, 'hex'))

@@ -134,7 +134,7 @@ export abstract class ClientExchange extends Exchange {
     return true
   }
 
-  /** The body for one attempt. A client that waits with it is asked to send it. */
+  /** The body for one attempt. A client that waits for `100 Continue` gets it. */
   protected newBody(maxBytes: number): RequestBody {
     if (this.#expectsContinue && !this.#isContinued) {
       this.#isContinued = true

@@ -286,7 +286,7 @@ export abstract class Exchange implements HttpRequest, BalancedRequest {
   }
 }
 
-/** A gateway that waits for its upstreams is alive: to restart it would help nobody. */
+/** A gateway that waits for its upstreams is alive: a restart would not help. */
 function isHealthy(path: string, { isReady }: ExchangeParts): boolean {
   return path.endsWith('/livez') || isReady()
 }

@@ -6,7 +6,7 @@ import type { NoInstance } from '../upstreams/upstream.ts'
 /** Waits between attempts: short, because a client waits too. */
 const RETRY_BACKOFF = { baseMs: 25, capMs: 1000 } as const
 
-/** Milliseconds to wait after so many attempts. */
+/** Milliseconds to wait after a number of attempts. */
 export function retryDelayMs(attempts: number, random: Random): number {
   return backoffDelayMs(attempts - 1, () => random.nextUint32() / 2 ** 32, RETRY_BACKOFF)
 }

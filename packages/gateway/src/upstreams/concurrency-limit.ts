@@ -41,12 +41,12 @@ export interface AdaptiveLimitOptions {
 /** Where an adaptive limit begins. */
 const FIRST_LIMIT = 20
 
-/** A window lasts at least so long, and has at least so many samples. */
+/** Minimum duration and number of samples of a window. */
 const WINDOW_MS = 100
 const LEAST_SAMPLES = 10
 const MOST_SAMPLES = 256
 
-/** Latency may be so many times that without a queue before the limit shrinks. */
+/** The limit shrinks if latency is more than this multiple of the latency without a queue. */
 const TOLERANCE = 1.5
 /** The most that one window changes the limit downwards. */
 const LEAST_GRADIENT = 0.5

@@ -4,7 +4,7 @@ const CLASSES = 4
 /** For so long after its last request, room is kept for a class. */
 const KEPT_MS = 10_000
 
-/** One slot of so many is kept for each more important class. */
+/** One slot of this many is kept for each more important class. */
 const KEPT_OF = 10
 
 /**

@@ -58,7 +58,7 @@ export function AlertDialog({ action, onClose, onDone }: AlertDialogProps): JSX.
       <div class={classes.form}>
         <p>
           {isSilence
-            ? 'It is listed as before, and sent to nobody until the time is over.'
+            ? 'It is listed as before, and not sent until the time is over.'
             : 'It is not sent again while it goes on.'}
         </p>
         {isSilence ? (

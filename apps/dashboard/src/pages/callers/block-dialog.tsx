@@ -24,7 +24,7 @@ export function BlockDialog({ caller, onClose, onDone }: CallerDialogProps): JSX
   const duration = useSignal('1h')
   const reason = useSignal('')
   const error = useSignal<ApiError | undefined>(undefined)
-  // The next caller is asked about anew.
+  // The next caller needs a new confirmation.
   const close = (): void => {
     reason.value = ''
     error.value = undefined

@@ -29,7 +29,7 @@ export function ResetDialog({ target, name, onClose, onDone }: ResetDialogProps)
   const units = useSignal('1')
   const note = useSignal('')
   const error = useSignal<ApiError | undefined>(undefined)
-  // The next caller is asked about anew.
+  // The next caller needs a new confirmation.
   const close = (): void => {
     kind.value = 'all'
     note.value = ''

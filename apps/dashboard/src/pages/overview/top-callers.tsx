@@ -16,7 +16,7 @@ const LABELS: Readonly<Record<string, string>> = {
   tenant: 'Tenants',
   service: 'Services',
 }
-/** These are shown even when nobody of them was denied. */
+/** These are shown even without denials. */
 const FIRST = ['user', 'apiKey', 'ip']
 const MOST_CALLERS = 8
 

@@ -17,7 +17,7 @@ import type { EnforcedRules } from './versions/enforced-rules.ts'
 import { useEnforced } from './versions/enforced-rules.ts'
 import { VersionsTab } from './versions/versions-tab.tsx'
 
-/** How often it is asked whether somebody published another version. */
+/** How often to look for another published version. */
 const REFRESH_MS = 3000
 
 /** The rules that are enforced, their versions, and what holds for single callers. */

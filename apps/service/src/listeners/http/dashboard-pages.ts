@@ -108,7 +108,7 @@ function fileAnswer(
   const common = {
     ETag: file.etag,
     Vary: 'Accept-Encoding',
-    // A page is asked for again each time, so that a new version of the service brings its own.
+    // Browsers request a page each time, so that a new version of the service brings its own.
     'Cache-Control': file.isHashed ? 'public, max-age=31536000, immutable' : 'no-cache',
     ...more,
   }

@@ -95,7 +95,7 @@ export class EventFeed<Taken> {
     this.#parts = parts
   }
 
-  /** Whether nobody reads it. */
+  /** Whether it has no readers. */
   get isIdle(): boolean {
     return this.#readers.size === 0
   }

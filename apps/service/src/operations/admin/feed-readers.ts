@@ -13,7 +13,7 @@ export type ReaderKeys = Pick<ApiKeyCache, 'find'>
 /** The main thread, where the figures of all nodes are. */
 export type ClusterThreads = Pick<ThreadGroup<ClusterMessages>, 'callMain'>
 
-/** Feeds by what they tell. Those that nobody reads are forgotten. */
+/** Feeds by what they tell. Those without readers are forgotten. */
 export class FeedTable {
   readonly limit: StreamLimit
   readonly #feeds = new Map<string, EventFeed<never>>()

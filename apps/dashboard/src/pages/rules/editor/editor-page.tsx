@@ -23,7 +23,7 @@ import { RuleForm } from './rule-form.tsx'
 import { RuleNavigator } from './rule-navigator.tsx'
 import { TextEditor } from './text-editor.tsx'
 
-/** How often it is asked whether somebody else published a version meanwhile. */
+/** How often to look for a version that was published meanwhile. */
 const REFRESH_MS = 2000
 
 const VIEWS = [

@@ -100,7 +100,7 @@ export function TierDialog({
   )
 }
 
-/** An error of a change of a part; one of two editors is told what to do. */
+/** An error of a change of a part; for a conflict of two editors it says what to do. */
 export function PartError({ error }: { error: ApiError }): JSX.Element {
   return (
     <>

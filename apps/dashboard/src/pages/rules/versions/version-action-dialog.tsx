@@ -32,7 +32,7 @@ const TEXTS: Readonly<
     button: 'Enforce for this share',
   },
   enforce: { title: 'Enforce version', effect: 'It holds for all callers within a second.', button: 'Enforce' },
-  retired: { title: 'Take back version', effect: 'It is measured and enforced for nobody.', button: 'Take back' },
+  retired: { title: 'Take back version', effect: 'It is no longer measured or enforced.', button: 'Take back' },
   rollback: {
     title: 'Roll back to version',
     effect: 'It is enforced again, in one step. Counters go on.',
