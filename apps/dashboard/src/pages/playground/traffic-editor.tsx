@@ -46,6 +46,7 @@ export function TrafficEditor({ scenario, offered, hovered, onDraw, onDrawn }: T
       onDrawn(levels.with(column.value, within(levels[column.value]! + move[1], HIGHEST_LEVEL)))
     }
   }
+  const share = percent(levels[column.value]!)
   return (
     <>
       <div
@@ -57,9 +58,7 @@ export function TrafficEditor({ scenario, offered, hovered, onDraw, onDrawn }: T
         aria-valuemin={0}
         aria-valuemax={HIGHEST_LEVEL}
         aria-valuenow={levels[column.value]}
-        aria-valuetext={
-          `moment ${column.value + 1} of ${DRAWN_COLUMNS}, ` + `${percent(levels[column.value]!)} of the limit`
-        }
+        aria-valuetext={`moment ${column.value + 1} of ${DRAWN_COLUMNS}, ${share} of the limit`}
         onKeyDown={press}
         onPointerDown={(event) => {
           event.currentTarget.setPointerCapture(event.pointerId)
