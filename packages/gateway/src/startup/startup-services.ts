@@ -31,8 +31,8 @@ const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 5000
 
 /**
- * Waits for the services that the configuration names, in the order of `dependsOn`: a service is probed when all that it
- * depends on have answered. There is no deadline: the gateway is not ready until they are all available.
+ * Waits for the services that the configuration names, in the order of `dependsOn`: a service is probed when all that
+ * it depends on have answered. There is no deadline: the gateway is not ready until they are all available.
  */
 export class StartupServices {
   readonly #parts: StartupServicesParts

@@ -45,10 +45,7 @@ export function ExplainPage(): JSX.Element {
   return (
     <Page
       title="Explain"
-      description={
-        'Describe a request or paste it. You see every rule that is considered, why it holds or not, and its ' +
-        'counter. Nothing is charged.'
-      }
+      description="Every rule considered for a request, why it holds or not, and its counter. Nothing is charged."
     >
       <div class={classes.layout}>
         <div class={classes.side}>
