@@ -46,7 +46,6 @@ export function TrafficEditor({ scenario, offered, hovered, onDraw, onDrawn }: T
       onDrawn(levels.with(column.value, within(levels[column.value]! + move[1], HIGHEST_LEVEL)))
     }
   }
-  const share = percent(levels[column.value]!)
   return (
     <>
       <div
