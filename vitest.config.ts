@@ -53,8 +53,8 @@ export default defineConfig({
     // several threads compile it at the same time, and aborts ("Check failed: jit_page.has_value()"). So wrappers stay
     // generic.
     execArgv: ['--wasm-wrapper-tiering-budget=1000000000'],
-    // Tests that race threads need the cores; more processes than cores only add noise.
-    maxWorkers: 2,
+    // Many tests wait for servers, timeouts and browsers: a third process uses the two cores of a small machine meanwhile.
+    maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // A `.only` that was left in must not pass for a full run, on any machine.

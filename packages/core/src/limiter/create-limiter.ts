@@ -84,7 +84,7 @@ export function createLimiter(options: SingleOptions | SetOptions<string>): Limi
     throw new SluiceError('SLUICE_INVALID_OPTION', {
       problem: '"rules" cannot be used',
       received: options.rules,
-      expected: 'an object such as { perUser: { limit: 100, window: "1m" } }',
+      expected: 'an object of rules by their names, such as { perUser: { limit: 100, window: "1m" } }',
     })
   }
   return new RuleLimiterSet(options.rules, parts)
