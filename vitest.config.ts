@@ -53,7 +53,7 @@ export default defineConfig({
     // several threads compile it at the same time, and aborts ("Check failed: jit_page.has_value()"). So wrappers stay
     // generic.
     execArgv: ['--wasm-wrapper-tiering-budget=1000000000'],
-    // Many tests wait for servers, timeouts and browsers: a third process uses the two cores of a small machine meanwhile.
+    // Many tests wait for servers, timeouts and browsers: a third process uses two cores better.
     maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 60_000,
