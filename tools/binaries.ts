@@ -14,11 +14,13 @@ const BINARIES = {
 /** A program that comes with an npm package. */
 export type BinaryName = keyof typeof BINARIES
 
-/** Runs a program in the repository, its output in ours; its exit code, 1 when a signal ended it. */
-export function runBinary(name: BinaryName, args: readonly string[]): Promise<number> {
+/**
+ * Runs a program in the repository, its output in ours; its exit code, 1 when a signal ended it. `flags`: those of Node.
+ */
+export function runBinary(name: BinaryName, args: readonly string[], flags: readonly string[] = []): Promise<number> {
   const path = join(repositoryRoot, 'node_modules', BINARIES[name])
   return new Promise((settle, fail) => {
-    const child = spawn(process.execPath, [path, ...args], { cwd: repositoryRoot, stdio: 'inherit' })
+    const child = spawn(process.execPath, [...flags, path, ...args], { cwd: repositoryRoot, stdio: 'inherit' })
     child.on('error', fail)
     child.on('exit', (code) => settle(code ?? 1))
   })

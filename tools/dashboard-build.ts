@@ -23,8 +23,20 @@ export async function ensureDashboard(root: string = repositoryRoot): Promise<vo
   console.error('sluice: building the dashboard')
   // Built beside its place and then moved: another process may read it, or build it at the same time.
   const outDir = join(root, 'apps/dashboard/node_modules', `.dist-${process.pid}`)
-  const code = await runBinary('vite', ['build', 'apps/dashboard', ...VITE_OPTIONS, '--outDir', outDir])
-  if (code === 0) return moveTo(join(root, DASHBOARD_FOLDER), outDir)
+  await buildDashboard(outDir)
+  moveTo(join(root, DASHBOARD_FOLDER), outDir)
+}
+
+/**
+ * Builds the dashboard into a folder. `flags`: further ones of Node.
+ *
+ * @throws ToolError `DASHBOARD_NOT_BUILT`
+ */
+export async function buildDashboard(outDir: string, flags: readonly string[] = []): Promise<void> {
+  const args = ['build', 'apps/dashboard', ...VITE_OPTIONS, '--outDir', outDir]
+  // The configuration of vite imports the contract: from its sources, because a fresh clone has nothing compiled.
+  const code = await runBinary('vite', args, ['--conditions=source', ...flags])
+  if (code === 0) return
   throw new ToolError(
     'DASHBOARD_NOT_BUILT',
     `vite ended with code ${code}; its output is above. Correct what it names, or start with --no-dashboard.`,
