@@ -15,7 +15,8 @@ const BINARIES = {
 export type BinaryName = keyof typeof BINARIES
 
 /**
- * Runs a program in the repository, its output in ours; its exit code, 1 when a signal ended it. `flags`: those of Node.
+ * Runs a program in the repository, its output in ours; its exit code, 1 when a signal ended it. `flags`: those of
+ * Node.
  */
 export function runBinary(name: BinaryName, args: readonly string[], flags: readonly string[] = []): Promise<number> {
   const path = join(repositoryRoot, 'node_modules', BINARIES[name])

@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { isBuilt } from './dashboard-build.ts'
+import { buildDashboard, isBuilt } from './dashboard-build.ts'
 
 /** A repository with these files, by the second in which they were changed. */
 function repository(files: Readonly<Record<string, number>>): string {
@@ -27,4 +27,19 @@ it.each([
   ['is older than what is not in it', { [BUILT]: 2, 'packages/runtime/src/a.ts': 3 }, true],
 ])('knows whether a dashboard that %s can be used', (_, files, isUsable) => {
   expect(isBuilt(repository(files))).toBe(isUsable)
+})
+
+it('is built in a fresh clone, where no package is compiled', { timeout: 60_000 }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-build-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const noCompiled = `import { registerHooks } from 'node:module'
+    registerHooks({
+      resolve(specifier, context, next) {
+        const found = next(specifier, context)
+        if (/\\/packages\\/[^/]+\\/dist\\//.test(found.url)) throw new Error('compiled: ' + found.url)
+        return found
+      },
+    })`
+  await buildDashboard(folder, ['--import', `data:text/javascript,${encodeURIComponent(noCompiled)}`])
+  expect(readdirSync(folder)).toContain('index.html')
 })
