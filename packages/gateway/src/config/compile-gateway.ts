@@ -31,10 +31,11 @@ export function compileGateway(config: GatewayConfig, { folder }: GatewayCheckOp
   return {
     options: withAbsolutePaths(gateway, folder),
     router: compileRouter(routes, { gateway, folder }),
-    upstreams: new Map(
-      Object.entries(upstreams).map(([name, upstream]) => [name, compileUpstream(upstream, folder)]),
-    ),
-    files: [...routes.flatMap((route) => pageFile(route, folder)), ...Object.values(upstreams).flatMap((upstream) => tlsFiles(upstream, folder))],
+    upstreams: new Map(Object.entries(upstreams).map(([name, upstream]) => [name, compileUpstream(upstream, folder)])),
+    files: [
+      ...routes.flatMap((route) => pageFile(route, folder)),
+      ...Object.values(upstreams).flatMap((upstream) => tlsFiles(upstream, folder)),
+    ],
     trustedProxies: gateway.trustedProxies ?? [],
     proxyProtocolFrom: (gateway.proxyProtocolFrom ?? []).map((text) => parseCidr(text) as Cidr),
     accessLog: gateway.accessLog ?? DEFAULTS.accessLog,

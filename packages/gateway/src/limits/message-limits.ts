@@ -20,6 +20,7 @@ const PASSED_ON = 200
 class Taking implements HttpRequest {
   readonly method = 'GET'
   readonly url = '/'
+  readonly route = undefined
   readonly peerAddress = undefined
   readonly caller: Caller
   readonly resource: string

@@ -30,11 +30,15 @@ export function writeHead(response: ClientResponse, status: number, headers: str
 export function writeInterim(response: ClientResponse, status: number, headers: string[]): void {
   if (status <= 101) return
   try {
-    // Absent before Node 24.
-    response.writeInformation?.(status, headerObject(headers))
+    ;(response as unknown as InformingResponse).writeInformation?.(status, headerObject(headers))
   } catch {
     // Such as a header with characters that have no bytes.
   }
+}
+
+/** Absent in older versions of Node. */
+interface InformingResponse {
+  readonly writeInformation?: (status: number, headers: Record<string, string | string[]>) => void
 }
 
 /** Writes a part of the body. False if the client has to read first. */

@@ -84,7 +84,9 @@ export class UpgradeExchange extends HttpExchange {
     return (messages, bytes) => {
       const answer = take(messageResource, messages)
       if (answer === false) return false
-      return answer === true ? take(byteResource, bytes) : answer.then((isAllowed) => isAllowed && take(byteResource, bytes))
+      return answer === true
+        ? take(byteResource, bytes)
+        : answer.then((isAllowed) => isAllowed && take(byteResource, bytes))
     }
   }
 }

@@ -46,7 +46,10 @@ describe('services of another configuration', () => {
       asked.push(hostname)
       return Promise.resolve()
     }
-    const services = { database: { url: 'tcp://database:5432' }, mail: { url: 'tcp://mail:25', dependsOn: ['database'] } }
+    const services = {
+      database: { url: 'tcp://database:5432' },
+      mail: { url: 'tcp://mail:25', dependsOn: ['database'] },
+    }
     const next = new StartupServices(services, { ...parts, probe }, startup)
     expect(next.awaited().map(({ name }) => name)).toEqual(['mail'])
     await next.wait()

@@ -1,4 +1,4 @@
-import type { ServerOptions } from 'node:http'
+import type { Server, ServerOptions } from 'node:http'
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { CertificatePair, Certificates } from './certificates.ts'
@@ -87,7 +87,8 @@ export class SecureServer {
 
   /** Closes connections of HTTP/1.1 that are between two requests. */
   closeIdle(): void {
-    this.server.closeIdleConnections()
+    // Its types do not have what the server has.
+    ;(this.server as unknown as Server).closeIdleConnections()
   }
 
   /** Stops looking after certificates and time limits. Call it when no connection is left or all are being cut. */

@@ -76,19 +76,22 @@ async function mutualTlsServer(kind: 'http1' | 'http2'): Promise<number> {
 }
 
 describe('TLS to an instance that asks for a certificate', () => {
-  it.each(['http1', 'http2'] as const)('shows the configured one, to requests and to health checks: %s', async (kind) => {
-    const port = await mutualTlsServer(kind)
-    const { certificateFile: ca, keyFile: key } = certificate
-    const health = { active: { path: '/', healthyAfter: 1 } }
-    const config = { instances: [{ url: `https://127.0.0.1:${port}` }], protocol: kind, health }
-    const known = await start({ ...config, tls: { ca, cert: ca, key } })
-    expect(known.isAvailable).toBe(true)
-    expect(await send(known)).toMatchObject({ status: 200, text: 'localhost' })
-    const unknown = await start({ ...config, tls: { ca } })
-    expect(unknown.isAvailable).toBe(false)
-    const unchecked = await start({ instances: config.instances, protocol: kind, tls: { ca } })
-    await expect(send(unchecked)).rejects.toThrow()
-  })
+  it.each(['http1', 'http2'] as const)(
+    'shows the configured one, to requests and to health checks: %s',
+    async (kind) => {
+      const port = await mutualTlsServer(kind)
+      const { certificateFile: ca, keyFile: key } = certificate
+      const health = { active: { path: '/', healthyAfter: 1 } }
+      const config = { instances: [{ url: `https://127.0.0.1:${port}` }], protocol: kind, health }
+      const known = await start({ ...config, tls: { ca, cert: ca, key } })
+      expect(known.isAvailable).toBe(true)
+      expect(await send(known)).toMatchObject({ status: 200, text: 'localhost' })
+      const unknown = await start({ ...config, tls: { ca } })
+      expect(unknown.isAvailable).toBe(false)
+      const unchecked = await start({ instances: config.instances, protocol: kind, tls: { ca } })
+      await expect(send(unchecked)).rejects.toThrow()
+    },
+  )
 })
 
 describe('TLS to an instance', () => {

@@ -163,7 +163,9 @@ describe('the gateway of the service', () => {
     await expect.poll(reasons, { timeout: 10_000 }).toEqual(['gateway-waiting'])
     expect((await fetch(`${node.origin}/readyz`)).status).toBe(200)
     const { port } = new URL(url)
-    await replace(withPage.replace('gateway:\n', `gateway:\n  services: { mail: { url: "tcp://127.0.0.1:${port}" } }\n`))
+    await replace(
+      withPage.replace('gateway:\n', `gateway:\n  services: { mail: { url: "tcp://127.0.0.1:${port}" } }\n`),
+    )
     await expect.poll(reasons, { timeout: 10_000 }).toEqual([])
   })
 

@@ -157,12 +157,18 @@ describe('messages that rules count', () => {
   })
 
   it.each([
-    ['at once', () => { throw new Error('no store') }],
+    [
+      'at once',
+      () => {
+        throw new Error('no store')
+      },
+    ],
     ['later', () => Promise.reject(new Error('no store'))],
   ])('end the connection with 1011 if they cannot be counted: %s', async (_when, check) => {
     const engine = new PolicyEngine({ store: memoryStore(), ruleSet: { rules: [] } })
     const failing = {
-      check: (request: { resource: string }) => (request.resource === '/chat/messages' ? check() : engine.check(request)),
+      check: (request: { resource: string }) =>
+        request.resource === '/chat/messages' ? check() : engine.check(request),
     }
     const webSocket = { ...COUNTED, messageResource: '/chat/messages' }
     const { port, opened } = await sockets({ webSocket }, { engine: failing as never })
