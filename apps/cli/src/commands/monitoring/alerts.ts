@@ -1,9 +1,9 @@
 import type { Alert } from '@sluice/contract'
-import { checkDuration, needed } from '../command-line/arguments.ts'
-import type { Command } from '../command-line/command.ts'
-import { allItems, command, LARGEST_PAGE } from '../command-line/command.ts'
-import { NOTE_FLAG, present } from '../command-line/shared-flags.ts'
-import { instantText, table } from '../output/text.ts'
+import { checkDuration, needed } from '../../command-line/arguments.ts'
+import type { Command } from '../../command-line/command.ts'
+import { allItems, command, LARGEST_PAGE } from '../../command-line/command.ts'
+import { NOTE_FLAG, present } from '../../command-line/shared-flags.ts'
+import { instantText, table } from '../../output/text.ts'
 
 const alertsListCommand: Command = command({
   name: 'alerts list',

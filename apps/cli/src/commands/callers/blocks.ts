@@ -1,9 +1,9 @@
 import type { Block, Stored } from '@sluice/contract'
-import { checkDuration, flag, needed } from '../command-line/arguments.ts'
-import type { Command } from '../command-line/command.ts'
-import { allItems, command, LARGEST_PAGE } from '../command-line/command.ts'
-import { present } from '../command-line/shared-flags.ts'
-import { instantText, replacedText, table } from '../output/text.ts'
+import { checkDuration, flag, needed } from '../../command-line/arguments.ts'
+import type { Command } from '../../command-line/command.ts'
+import { allItems, command, LARGEST_PAGE } from '../../command-line/command.ts'
+import { present } from '../../command-line/shared-flags.ts'
+import { instantText, replacedText, table } from '../../output/text.ts'
 
 const blocksListCommand: Command = command({
   name: 'blocks list',

@@ -7,6 +7,7 @@ import type { Logger, Sleep } from '@sluice/runtime'
 import type { ClusterDecisionMessages, ClusterDecisionQuery } from '../../observability/cluster/process-cluster.ts'
 import type { DecisionMessages } from '../../observability/decision-sample.ts'
 import type { ThreadGroup } from '../../threads/message-bus.ts'
+import { withInstants } from '../admin/usage.ts'
 import type { OperationHandlers } from '../handler.ts'
 import { adminAnswer, pageAnswer } from '../handler.ts'
 import { pageOfList } from '../paging.ts'
@@ -15,10 +16,9 @@ import { EventFeed, StreamLimit } from './event-feed.ts'
 import type { ReaderKeys } from './feed-readers.ts'
 import { FeedTable, readerOf } from './feed-readers.ts'
 import { TOO_MANY_STREAMS } from './metrics.ts'
-import { withInstants } from './usage.ts'
 
 /** The operations on recent decisions. */
-export type DecisionOperation = 'listDecisions' | 'liveDecisions' | 'explainDecision'
+type DecisionOperation = 'listDecisions' | 'liveDecisions' | 'explainDecision'
 
 /** What these handlers need. */
 export interface DecisionHandlerParts {

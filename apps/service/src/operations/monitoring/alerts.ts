@@ -6,11 +6,11 @@ import type { AlertMessages } from '../../alerts/process-alerts.ts'
 import type { RedeliverOutcome } from '../../alerts/webhook-channel.ts'
 import type { ClusterMessages } from '../../observability/cluster/cluster-view.ts'
 import type { ThreadGroup } from '../../threads/message-bus.ts'
+import type { AuditNotes } from '../admin/audit.ts'
 import type { Answer, OperationHandlers, RequestContext } from '../handler.ts'
 import { adminAnswer, pageAnswer } from '../handler.ts'
 import { pageOfList } from '../paging.ts'
 import { invalidRequest, notFound, problemError } from '../problems.ts'
-import type { AuditNotes } from './audit.ts'
 import { figuresOf, nodeOf } from './feed-readers.ts'
 
 /** Longer ones are taken for mistakes of unit: 90 days. */
@@ -19,7 +19,7 @@ const LONGEST_SILENCE_MS = 7_776_000_000
 const NOTHING = /^0\s?(?:ms|s|m|h|d|w)$/
 
 /** The operations on alerts. */
-export type AlertOperation = 'listAlerts' | 'acknowledgeAlert' | 'silenceAlert' | 'listDeadLetters' | 'retryDeadLetter'
+type AlertOperation = 'listAlerts' | 'acknowledgeAlert' | 'silenceAlert' | 'listDeadLetters' | 'retryDeadLetter'
 
 /** What somebody should look at, and what could not be told to anybody. The main thread has both. */
 export function alertHandlers(

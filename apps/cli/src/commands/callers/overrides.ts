@@ -1,13 +1,13 @@
 import { isClientError } from '@sluice/client'
 import type { Override, OverrideTerms, Stored } from '@sluice/contract'
-import type { Flags, GivenFlags } from '../command-line/arguments.ts'
-import { flag, needed, optional } from '../command-line/arguments.ts'
-import type { Command } from '../command-line/command.ts'
-import { allItems, command, LARGEST_PAGE } from '../command-line/command.ts'
-import { NOTE_FLAG, present } from '../command-line/shared-flags.ts'
-import { inBatches, readOverrides } from '../files/override-file.ts'
-import { CliError, usageError } from '../output/cli-error.ts'
-import { countOf, instantText, quoted, replacedText, table } from '../output/text.ts'
+import type { Flags, GivenFlags } from '../../command-line/arguments.ts'
+import { flag, needed, optional } from '../../command-line/arguments.ts'
+import type { Command } from '../../command-line/command.ts'
+import { allItems, command, LARGEST_PAGE } from '../../command-line/command.ts'
+import { NOTE_FLAG, present } from '../../command-line/shared-flags.ts'
+import { inBatches, readOverrides } from '../../files/override-file.ts'
+import { CliError, usageError } from '../../output/cli-error.ts'
+import { countOf, instantText, quoted, replacedText, table } from '../../output/text.ts'
 
 const overridesListCommand: Command = command({
   name: 'overrides list',

@@ -4,11 +4,8 @@ import type { ThreadGroup } from '../../threads/message-bus.ts'
 import type { OperationHandlers } from '../handler.ts'
 import { adminAnswer } from '../handler.ts'
 
-/** The operation that shows the gateway. */
-export type GatewayOperation = 'gateway'
-
 /** Shows how the gateway stands over all threads. */
-export function gatewayHandlers(threads: ThreadGroup<GatewayMessages>): OperationHandlers<GatewayOperation> {
+export function gatewayHandlers(threads: ThreadGroup<GatewayMessages>): OperationHandlers<'gateway'> {
   return {
     gateway: async () => {
       const { replies } = await threads.gather('gateway.status')

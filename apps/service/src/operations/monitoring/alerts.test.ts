@@ -16,9 +16,9 @@ import { RequestServer } from '../../listeners/http/request-server.ts'
 import { createRouter } from '../../listeners/http/router.ts'
 import type { ClusterFigures, ClusterMessages } from '../../observability/cluster/cluster-view.ts'
 import { SingleThread } from '../../threads/message-bus.ts'
+import { AuditNotes } from '../admin/audit.ts'
 import { serviceDocument } from '../openapi.ts'
 import { alertHandlers } from './alerts.ts'
-import { AuditNotes } from './audit.ts'
 
 const operations = Object.values<Operation>(OPERATIONS).filter(({ tag }) => tag === 'alerts')
 const answers = new SchemaCheck({ components: { schemas: SCHEMAS } } as JsonSchema)

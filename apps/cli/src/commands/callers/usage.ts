@@ -1,7 +1,7 @@
 import type { Counter } from '@sluice/contract'
-import { optional } from '../command-line/arguments.ts'
-import type { Command } from '../command-line/command.ts'
-import { command } from '../command-line/command.ts'
+import { optional } from '../../command-line/arguments.ts'
+import type { Command } from '../../command-line/command.ts'
+import { command } from '../../command-line/command.ts'
 import {
   CALLING_SERVICE_FLAG,
   DESCRIPTOR_FLAGS,
@@ -10,9 +10,9 @@ import {
   identityOf,
   NOTE_FLAG,
   present,
-} from '../command-line/shared-flags.ts'
-import { usageError } from '../output/cli-error.ts'
-import { table } from '../output/text.ts'
+} from '../../command-line/shared-flags.ts'
+import { usageError } from '../../output/cli-error.ts'
+import { table } from '../../output/text.ts'
 
 const usageCommand: Command = command({
   name: 'usage',

@@ -1,10 +1,10 @@
 import { isClientError } from '@sluice/client'
 import type { LiveSample, ReadinessReason, TopAnswer } from '@sluice/contract'
-import { flag } from '../command-line/arguments.ts'
-import type { Command, CommandContext } from '../command-line/command.ts'
-import { command } from '../command-line/command.ts'
-import { usageError } from '../output/cli-error.ts'
-import { ENTER_SCREEN, LEAVE_SCREEN, sampleFrame, sampleLine } from '../output/live-view.ts'
+import { flag } from '../../command-line/arguments.ts'
+import type { Command, CommandContext } from '../../command-line/command.ts'
+import { command } from '../../command-line/command.ts'
+import { usageError } from '../../output/cli-error.ts'
+import { ENTER_SCREEN, LEAVE_SCREEN, sampleFrame, sampleLine } from '../../output/live-view.ts'
 
 /** Samples between two requests for the most denied callers. */
 const SAMPLES_PER_TOP = 5
