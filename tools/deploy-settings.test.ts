@@ -5,7 +5,7 @@ import { LONGEST_WAIT_MS, OPERATIONS } from '@sluice/contract'
 import { readSettings } from '@sluice/service/settings'
 import { describe, expect, it } from 'vitest'
 import { alertRules } from '../apps/service/src/alerts/alert-rule.ts'
-import { SETTING_TABLE } from '../apps/service/src/setting-table.ts'
+import { SETTING_TABLE } from '../apps/service/src/settings/setting-table.ts'
 import type { KubernetesObject } from './deploy.test.support.ts'
 import {
   assignments,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { runBinary } from './binaries.ts'
 import { packedCommandOn } from './packed-command.ts'
 import { changelogVersion, type ReleaseState, releaseProblems, withVersion } from './release-checks.ts'
-import { runStages, type Stage, terminal } from './stages.ts'
+import { runSteps, type Step, terminal } from './run-steps.ts'
 import { runTool, ToolError } from './tool-error.ts'
 import type { Manifest } from './workspace.ts'
 import { readJson, repositoryRoot } from './workspace.ts'
@@ -39,7 +39,7 @@ function releaseState(): ReleaseState {
   }
 }
 
-function stagesOf(tarball: string): Stage[] {
+function stepsOf(tarball: string): Step[] {
   const runner = join(repositoryRoot, 'tools/run.mjs')
   const tests = ['tools/stage-package.test.ts', 'tools/package-install.test.ts', 'tools/package-commands.test.ts']
   return [
@@ -91,7 +91,7 @@ await runTool(async () => {
   const problems = releaseProblems(state)
   for (const problem of problems) console.log(`problem: ${problem}`)
   const packed = `dist/sluice-${state.versions['package.json']}.tgz`
-  if (isDryRun || problems.length === 0) await runStages(stagesOf(packed), terminal)
+  if (isDryRun || problems.length === 0) await runSteps(stepsOf(packed), terminal)
   if (problems.length > 0) {
     throw new ToolError('RELEASE_NOT_READY', `${problems.length} problems, listed above. Solve them and repeat.`)
   }

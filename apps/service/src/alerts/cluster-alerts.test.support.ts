@@ -1,6 +1,6 @@
 import type { StoredDocument } from '@sluice/config-store'
 import { FakeClock } from '@sluice/testing'
-import type { AlertOptions } from '../alert-settings.ts'
+import type { AlertOptions } from '../settings/alert-settings.ts'
 import type { AlertNotice } from './alert-record.ts'
 import { alertRules } from './alert-rule.ts'
 import type { SignalSnapshot } from './alert-signals.ts'

@@ -38,7 +38,7 @@ const threads = new SingleThread<AlertMessages & ClusterMessages>()
 threads.handleInMain('cluster.figures', (node) => {
   const own = test.monitor.list().filter(({ state }) => state === 'firing')
   const alerts = { self: own, two: others }[node ?? ''] ?? [...own, ...others]
-  return node === 'nobody' ? undefined : ({ alerts } as unknown as ClusterFigures)
+  return node === 'unknown' ? undefined : ({ alerts } as unknown as ClusterFigures)
 })
 threads.handleInMain('cluster.nodes', () => {
   const nodes = [
@@ -183,7 +183,7 @@ describe('GET /admin/alerts', () => {
     expect(await idsAt('/admin/alerts')).toEqual(['b1', 'a2', 'a1'])
     expect(await idsAt('/admin/alerts?node=self')).toEqual(['a2', 'a1'])
     expect(await idsAt('/admin/alerts?node=two')).toEqual(['b1'])
-    expect((await get('/admin/alerts?node=nobody')).status).toBe(404)
+    expect((await get('/admin/alerts?node=unknown')).status).toBe(404)
     for (const [action, body] of [
       ['acknowledge', {}],
       ['silence', { duration: '1h' }],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Stage } from './stages.ts'
-import { runStages } from './stages.ts'
+import type { Step } from './run-steps.ts'
+import { runSteps } from './run-steps.ts'
 
 function fakeHost() {
   const lines: string[] = []
@@ -12,7 +12,7 @@ function fakeHost() {
   return { lines, host: { print: (line: string) => void lines.push(line), nowMs } }
 }
 
-function stage(title: string, code: number, ran: string[]): Stage {
+function step(title: string, code: number, ran: string[]): Step {
   return {
     title,
     command: `npx ${title}`,
@@ -23,11 +23,11 @@ function stage(title: string, code: number, ran: string[]): Stage {
   }
 }
 
-describe('runStages', () => {
-  it('runs every stage in order and says what passed and how long it took', async () => {
+describe('runSteps', () => {
+  it('runs every step in order and says what passed and how long it took', async () => {
     const { lines, host } = fakeHost()
     const ran: string[] = []
-    await runStages([stage('lint', 0, ran), stage('types', 0, ran)], host)
+    await runSteps([step('lint', 0, ran), step('types', 0, ran)], host)
     expect(ran).toEqual(['lint', 'types'])
     expect(lines).toEqual([
       '\n[1/2] lint: npx lint',
@@ -40,9 +40,9 @@ describe('runStages', () => {
   it('stops at the first failure and names the command that repeats it', async () => {
     const { host } = fakeHost()
     const ran: string[] = []
-    const run = runStages([stage('lint', 0, ran), stage('types', 2, ran), stage('tests', 0, ran)], host)
+    const run = runSteps([step('lint', 0, ran), step('types', 2, ran), step('tests', 0, ran)], host)
     await expect(run).rejects.toMatchObject({
-      code: 'STAGE_FAILED',
+      code: 'STEP_FAILED',
       message: expect.stringMatching(/^types failed with code 2 .*To repeat it alone: npx types$/),
     })
     expect(ran).toEqual(['lint', 'types'])

@@ -12,14 +12,14 @@ import { ReplyError } from './reply-writer.ts'
 import type { RespSession } from './session.ts'
 
 /** What the commands about rules work with. */
-export interface LimitCommandParts {
+export interface SluiceCommandParts {
   readonly context: Pick<ServiceContext, 'engine' | 'follower' | 'settings'>
   /** Resets counters, as the admin API does. */
   readonly reset: OperationHandlers<'reset'>['reset']
 }
 
 /** `SLUICE.*`: the same operations as the HTTP API, with its fields as names and values. */
-export function limitCommands({ context, reset }: LimitCommandParts): Readonly<Record<string, CommandEntry>> {
+export function sluiceCommands({ context, reset }: SluiceCommandParts): Readonly<Record<string, CommandEntry>> {
   const { engine, follower } = context
   const requestOf = (session: RespSession, args: readonly string[]): PolicyRequest => {
     if (!follower.hasRules) throw new ReplyError('NOTREADY This node has no rules yet. Nothing was counted.')

@@ -1,7 +1,7 @@
+import type { Explanation } from '../admin/explain-and-audit-bodies.ts'
+import { AUDIT_PAGE, EXPLANATION } from '../admin/explain-and-audit-bodies.ts'
 import type { GatewayAnswer } from '../admin/gateway-bodies.ts'
 import { GATEWAY_ANSWER } from '../admin/gateway-bodies.ts'
-import type { Explanation } from '../admin/insight-bodies.ts'
-import { AUDIT_PAGE, EXPLANATION } from '../admin/insight-bodies.ts'
 import type { HistoryAnswer, LiveSample, TopAnswer } from '../admin/traffic-bodies.ts'
 import { HISTORY_ANSWER, LIVE_SAMPLE, TOP_ANSWER } from '../admin/traffic-bodies.ts'
 import type { CheckRequest } from '../checks/check-request.ts'
@@ -14,7 +14,7 @@ import { NODE_PARAMETER, operations, PAGE_PARAMETERS, query } from './operation.
 const READS: readonly ProblemCode[] = ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_CONFIG_UNAVAILABLE']
 
 /** What happens, and why. */
-export const INSIGHT_OPERATIONS = operations('insight', {
+export const MONITORING_OPERATIONS = operations('monitoring', {
   explain: {
     method: 'POST',
     path: '/admin/explain',

@@ -1,7 +1,7 @@
 import type { ConfigFollower } from '@sluice/config-store'
 import { Reservations } from '../../reservations/reservations.ts'
 import type { ServiceContext } from '../../service-context.ts'
-import type { Settings } from '../../settings.ts'
+import type { Settings } from '../../settings/settings.ts'
 import type { OperationHandlers } from '../handler.ts'
 import { decisionAnswers, decisionHandlers, onceRulesAreKnown, requestsFrom } from './check.ts'
 import { envoyHandlers } from './envoy.ts'

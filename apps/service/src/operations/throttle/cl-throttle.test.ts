@@ -2,8 +2,8 @@ import { memoryStore, sharedMemoryStore } from '@sluice/core'
 import { FakeClock } from '@sluice/testing'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { ThrottleAnswer } from './ad-hoc-limits.ts'
-import { AdHocLimits } from './ad-hoc-limits.ts'
+import type { ThrottleAnswer } from './cl-throttle.ts'
+import { AdHocLimits } from './cl-throttle.ts'
 
 const MAX_AD_HOC_LIMITS = 20
 

@@ -4,14 +4,14 @@ import type { HeaderProfile } from '@sluice/contract'
 import type { FailureMode } from '@sluice/core'
 import { parseCidr, parseIp } from '@sluice/core/internal'
 import type { LogLevel } from '@sluice/runtime'
+import { ServiceError } from '../service-error.ts'
 import type { AlertOptions } from './alert-settings.ts'
-import { ServiceError } from './service-error.ts'
-import type { GivenSettings, SettingProblem } from './setting-sources.ts'
-import { settingsOfEnvironment, settingsOfFile, settingsOfFlags } from './setting-sources.ts'
+import type { GivenSettings, SettingProblem } from './flags-environment-file.ts'
+import { settingsOfEnvironment, settingsOfFile, settingsOfFlags } from './flags-environment-file.ts'
 import type { SettingName } from './setting-table.ts'
 import { DEFAULT_DENIED_TARGETS, SETTING_TABLE } from './setting-table.ts'
 
-export { SERVICE_PART_SCHEMA } from './setting-sources.ts'
+export { SERVICE_PART_SCHEMA } from './flags-environment-file.ts'
 
 /** The settings of the process; `--help` explains each. */
 export interface Settings {
