@@ -235,7 +235,10 @@ export class Gateway {
   }
 
   /** Certificates of the configuration that have to be read. Undefined: nothing changes, or there are none. */
-  async #readCertificates(before: CompiledConfig | undefined, { options }: CompiledConfig): Promise<Certificates | undefined> {
+  async #readCertificates(
+    before: CompiledConfig | undefined,
+    { options }: CompiledConfig,
+  ): Promise<Certificates | undefined> {
     const { tls } = options
     if (tls === undefined || isDeepStrictEqual(tls, before?.options.tls)) return undefined
     return await this.#server.readCertificates(tls)
