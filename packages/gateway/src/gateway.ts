@@ -19,6 +19,7 @@ import { type ClientBounds, GatewayServer, type ListenOptions } from './proxy/ga
 import { HttpExchange } from './proxy/http-exchange.ts'
 import { UpgradeExchange } from './proxy/upgrade-exchange.ts'
 import { type AwaitedService, networkProbe, StartupServices } from './startup/startup-services.ts'
+import type { Certificates } from './tls/certificates.ts'
 import type { Upstream } from './upstreams/upstream.ts'
 import { watchUpstreams } from './upstreams/upstream-metrics.ts'
 
@@ -99,7 +100,6 @@ export class Gateway {
     }
     this.#server = new GatewayServer({
       listen,
-      isTls: parts.config.options.tls !== undefined,
       proxyProtocolFrom: () => this.#active?.config.proxyProtocolFrom ?? [],
       bounds: parts.bounds ?? {},
       connectionLimit: parts.connectionLimit,
@@ -202,15 +202,18 @@ export class Gateway {
     const before = this.#active
     const upstreams = new Map<string, Upstream>()
     const added: Upstream[] = []
+    let certificates: Certificates | undefined
     try {
       this.#findUpstreams(config, upstreams, added)
       const active = this.#activate(config, identifier, upstreams)
       const isSame = before?.identifier === identifier
-      await this.#useTls(before?.config, config)
+      certificates = await this.#readCertificates(before?.config, config)
       await Promise.all([isSame ? undefined : identifier.start(), ...added.map((upstream) => upstream.start())])
+      if (certificates !== undefined || config.options.tls === undefined) this.#server.useCertificates(certificates)
       this.#active = active
       if (before !== undefined) this.#retire(before, active)
     } catch (error) {
+      certificates?.close()
       await Promise.all(added.map((upstream) => upstream.close()))
       throw error
     }
@@ -231,13 +234,14 @@ export class Gateway {
     }
   }
 
-  async #useTls(before: CompiledConfig | undefined, { options }: CompiledConfig): Promise<void> {
+  /** Certificates of the configuration that have to be read. Undefined: nothing changes, or there are none. */
+  async #readCertificates(
+    before: CompiledConfig | undefined,
+    { options }: CompiledConfig,
+  ): Promise<Certificates | undefined> {
     const { tls } = options
-    if (before !== undefined && (tls === undefined) !== (before.options.tls === undefined)) {
-      throw new Error('gateway.tls was added or removed, which needs a restart. Nothing was changed.')
-    }
-    if (tls === undefined || isDeepStrictEqual(tls, before?.options.tls)) return
-    await this.#server.useCertificates(tls)
+    if (tls === undefined || isDeepStrictEqual(tls, before?.options.tls)) return undefined
+    return await this.#server.readCertificates(tls)
   }
 
   #activate(config: CompiledConfig, identifier: Identifier, upstreams: ReadonlyMap<string, Upstream>): ActiveConfig {
