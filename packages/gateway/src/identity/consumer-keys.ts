@@ -22,9 +22,11 @@ const FINGERPRINT_DIGITS = 16
  */
 export class ConsumerKeys {
   readonly #keys = new Map<string, Principal>()
+  readonly #names: ReadonlySet<string>
 
   /** Throws `SLUICE_INVALID_OPTION` for a hash that cannot be used or that two consumers have. */
   constructor(consumers: readonly ConsumerConfig[]) {
+    this.#names = new Set(consumers.map(({ name }) => name))
     for (const { name, keys, tenant, tier } of consumers) {
       for (const text of keys) {
         const digits = KEY_HASH.exec(text)?.[1]?.toLowerCase()
@@ -38,6 +40,11 @@ export class ConsumerKeys {
 
   get size(): number {
     return this.#keys.size
+  }
+
+  /** Whether a consumer has this name. */
+  hasName(name: string): boolean {
+    return this.#names.has(name)
   }
 
   /** Whose key this is. Undefined if it is unknown. */
