@@ -18,7 +18,7 @@ import { errorFields } from '../observability/error-fields.ts'
 import type { Instrument } from '../observability/instrument.ts'
 import { ObservedEngine } from '../observability/instrument.ts'
 import type { CheckHealth } from '../operations/health.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import type { ThreadGroup } from '../threads/message-bus.ts'
 import { openCounterStore, readNodeCount, saveNodeCount } from './counter-store.ts'
 

@@ -83,6 +83,7 @@ export abstract class Exchange implements HttpRequest, BalancedRequest {
   instance: string | undefined
   /** Whether no upstream could take the request. */
   isUnsent = false
+  watchedAt = -1
   #isOver = false
 
   constructor(parts: ExchangeParts, active: ActiveConfig, source: ExchangeSource) {

@@ -288,7 +288,7 @@ describe('a request body', () => {
     await until(() => gateway.inFlight === 0)
   })
 
-  it('is asked for only when the request is admitted', async () => {
+  it('is requested only when the request is admitted', async () => {
     const app = await startUpstream()
     const { port } = await startGateway({
       config: configOf([routeOf()], { app: [app.url] }),

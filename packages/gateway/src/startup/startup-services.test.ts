@@ -119,7 +119,7 @@ describe('services before the gateway', () => {
     expect(timers.pending).toBe(0)
   })
 
-  it('are asked less and less often, at least every 5 seconds', async () => {
+  it('are polled less and less often, at least every 5 seconds', async () => {
     const { startup, timers, asked } = fakeServices({ database: { url: 'tcp://database:5432' } })
     const waiting = startup.wait()
     await timers.advance(60_000)
@@ -131,7 +131,7 @@ describe('services before the gateway', () => {
     expect(timers.pending).toBe(0)
   })
 
-  it('that do not answer are asked again after 2 seconds', async () => {
+  it('that do not answer are polled again after 2 seconds', async () => {
     const { startup, timers, lines } = fakeServices(
       { database: { url: 'tcp://database:5432' } },
       (_url, signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),

@@ -9,7 +9,7 @@ import type { GatewayAnswer, ReadinessAnswer } from '@sluice/contract'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningNode } from '../../service.fixture.ts'
 import { startRealService, startService } from '../../service.fixture.ts'
-import type { Settings } from '../../settings.ts'
+import type { Settings } from '../../settings/settings.ts'
 
 const RULES = `rules:
   - { name: orders, resource: "/orders/*", dimension: user, algorithm: fixed-window, limit: 3, window: 1h }

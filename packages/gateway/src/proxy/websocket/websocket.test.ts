@@ -323,7 +323,7 @@ describe('the end of a WebSocket', () => {
     await until(() => opened[0]!.isClosed() && gateway.inFlight === 0)
   })
 
-  it('is told with 1001 when the gateway stops', async () => {
+  it('is closed with 1001 when the gateway stops', async () => {
     const { port, gateway } = await sockets()
     const client = await open(port)
     await gateway.stop()
