@@ -56,6 +56,7 @@ export function configOf(
     upstreams: new Map(
       Object.entries(upstreams).map(([name, urls]) => [name, { instances: urls.map((url) => ({ url })) }]),
     ),
+    files: [],
     trustedProxies: [],
     proxyProtocolFrom: [],
     accessLog: 'off',

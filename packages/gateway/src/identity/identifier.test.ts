@@ -214,6 +214,18 @@ describe('a token', () => {
     expect(identifier.keySet).toMatchObject({ keys: 1, failures: 0 })
   })
 
+  it('whose user has the name of a consumer is not accepted: both would share counters and overrides', async () => {
+    const { identify, failures } = scene({ jwt, consumers: CONSUMERS }, { readKeys })
+    const token = await issuer.sign({ sub: 'acme', exp: NOW + 60 })
+    for (const auth of ['required', 'optional', 'optional'] as const) {
+      const answer = await identify({ authorization: `Bearer ${token}` }, auth)
+      expect(answer).toMatchObject({ status: 401, detail: expect.stringContaining('the name of a consumer') })
+    }
+    expect(failures).toEqual(['reserved-user', 'reserved-user', 'reserved-user'])
+    const other = await issuer.sign({ sub: 'Acme', exp: NOW + 60 })
+    expect(await identify({ authorization: `Bearer ${other}` })).toMatchObject({ user: 'Acme' })
+  })
+
   it('that is not valid is answered with 401, also where authentication is optional', async () => {
     const { identify, failures } = scene({ jwt }, { readKeys })
     const expired = await issuer.sign({ sub: 'u1', exp: NOW - 60 })

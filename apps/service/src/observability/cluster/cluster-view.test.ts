@@ -166,7 +166,7 @@ describe.each([
 describe('a node', () => {
   it('goes on alone while nothing can be shared, and says so', async () => {
     const failing: ReportExchange = {
-      everyMs: { report: 1000, decisions: 5000 },
+      everyMs: { report: 1000, decisions: 5000, signals: 5000 },
       lostAfterMs: 5000,
       publish: () => Promise.reject(new Error('no connection')),
       readAll: () => Promise.reject(new Error('no connection')),

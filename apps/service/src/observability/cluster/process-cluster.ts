@@ -32,7 +32,7 @@ export interface ClusterDecisionMessages {
 /** Messages of others that a report is made of. */
 interface WatchedMessages {
   'config.stats': () => ConfigStats
-  'alerts.list': () => readonly Alert[]
+  'alerts.list': (only?: 'own') => readonly Alert[]
 }
 
 /** Options of {@link ProcessCluster}. */
@@ -110,7 +110,7 @@ export class ProcessCluster {
     const [{ metrics, top }, { replies }, alerts] = await Promise.all([
       askReport(threads),
       threads.gather('config.stats'),
-      threads.callMain('alerts.list'),
+      threads.callMain('alerts.list', 'own'),
     ])
     const at = nowMs()
     const totals = this.#bounded.of(trafficOf(metrics))

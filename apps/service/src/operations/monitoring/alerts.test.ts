@@ -190,7 +190,7 @@ describe('GET /admin/alerts', () => {
     ] as const) {
       const answer = await post(`/admin/alerts/b1/${action}`, body)
       expect([action, answer.status]).toEqual([action, 409])
-      expect(answer.body).toMatchObject({ detail: expect.stringContaining('of the node two') })
+      expect(answer.body).toMatchObject({ detail: expect.stringContaining('Only the node two knows this alert') })
     }
   })
 

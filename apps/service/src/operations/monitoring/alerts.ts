@@ -70,21 +70,25 @@ function actorOf({ principal }: RequestContext, note: string | undefined): Alert
   return { by: principal?.name ?? '', note }
 }
 
-/** Alerts of this node and those that hold on others, firing first; or only those of one node. */
+/**
+ * All alerts, firing first; or only those of one node. Nodes share their alerts. Those that only another node knows,
+ * because it cannot reach what nodes share, are in its report.
+ */
 async function alertsOf(
   threads: Pick<ThreadGroup<AlertMessages & ClusterMessages>, 'callMain'>,
   node: string | undefined,
 ): Promise<readonly Alert[]> {
-  const own = await threads.callMain('alerts.list')
   const { alerts } = await figuresOf(threads, node)
-  const isSelf = node !== undefined && (await nodeOf(threads, node))?.isSelf === true
-  if (isSelf) return own
-  if (node !== undefined) return alerts
-  const known = new Set(own.map(({ id }) => id))
-  const firing = [...own.filter(({ state }) => state === 'firing'), ...alerts.filter(({ id }) => !known.has(id))]
+  if (node !== undefined) {
+    const isSelf = (await nodeOf(threads, node))?.isSelf === true
+    return isSelf ? await threads.callMain('alerts.list', 'own') : alerts
+  }
+  const shared = await threads.callMain('alerts.list')
+  const known = new Set(shared.map(({ id }) => id))
+  const firing = [...shared.filter(({ state }) => state === 'firing'), ...alerts.filter(({ id }) => !known.has(id))]
   return [
     ...firing.toSorted((one, other) => other.firedAt - one.firedAt),
-    ...own.filter(({ state }) => state !== 'firing'),
+    ...shared.filter(({ state }) => state !== 'firing'),
   ]
 }
 
@@ -93,7 +97,8 @@ async function rejectUnknown(threads: Pick<ThreadGroup<ClusterMessages>, 'callMa
   const { alerts } = await figuresOf(threads, undefined)
   const other = alerts.find((alert) => alert.id === id)
   if (other === undefined) throw notFound('alert of this id; GET /admin/alerts lists all there are')
-  throw problemError('SLUICE_HTTP_CONFLICT', `This alert is of the node ${other.node}. Send the request to that node.`)
+  const why = `Only the node ${other.node} knows this alert: it cannot reach the storage through which nodes share alerts.`
+  throw problemError('SLUICE_HTTP_CONFLICT', `${why} Try again when it can, or send the request to that node.`)
 }
 
 /** 0 ends a silence. */
