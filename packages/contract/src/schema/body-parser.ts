@@ -58,6 +58,9 @@ const MOST_DESCRIPTORS = 32
 const LONGEST_DESCRIPTOR = 512
 
 const CONTROL_CHARACTER = /\p{Cc}/u
+/** Between them are the printable characters of ASCII: most texts have no others. */
+const SPACE = 0x20
+const TILDE = 0x7e
 const METHOD = /^[!#$%&'*+.^_`|~\dA-Za-z-]{1,32}$/
 const DESCRIPTOR_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/
 const ENTRY_NAME = /^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$/
@@ -242,7 +245,8 @@ export const RESOURCE_FIELD: Field = {
 
 /** An HTTP method. */
 export const METHOD_FIELD: Field = {
-  accepts: (value) => typeof value === 'string' && METHOD.test(value),
+  // A comparison takes a tenth of the time of a pattern, and nearly all are one of these.
+  accepts: (value) => value === 'GET' || value === 'POST' || (typeof value === 'string' && METHOD.test(value)),
   expected: 'an HTTP method such as "GET", of at most 32 characters',
   isPrivate: false,
 }
@@ -291,13 +295,12 @@ function descriptorProblems(descriptors: object, path: string): readonly FieldPr
  * into U+FFFD, and two callers would share a counter.
  */
 function isText(value: unknown, longest: number): value is string {
-  return (
-    typeof value === 'string' &&
-    value.length > 0 &&
-    value.length <= longest &&
-    value.isWellFormed() &&
-    !CONTROL_CHARACTER.test(value)
-  )
+  if (typeof value !== 'string' || value.length === 0 || value.length > longest) return false
+  for (let index = 0; index < value.length; index++) {
+    const code = value.charCodeAt(index)
+    if (code < SPACE || code > TILDE) return value.isWellFormed() && !CONTROL_CHARACTER.test(value)
+  }
+  return true
 }
 
 const LONGEST_SHOWN = 64
