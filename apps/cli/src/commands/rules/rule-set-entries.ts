@@ -1,11 +1,11 @@
 import type { Client } from '@sluice/client'
 import type { DenyEntry, Exemption, Tier } from '@sluice/contract'
-import { needed } from '../command-line/arguments.ts'
-import type { Command } from '../command-line/command.ts'
-import { allItems, command, LARGEST_PAGE } from '../command-line/command.ts'
-import { IF_VERSION_FLAG } from '../command-line/shared-flags.ts'
-import { parseNamedDocument } from '../files/read-document.ts'
-import { instantText, table } from '../output/text.ts'
+import { needed } from '../../command-line/arguments.ts'
+import type { Command } from '../../command-line/command.ts'
+import { allItems, command, LARGEST_PAGE } from '../../command-line/command.ts'
+import { IF_VERSION_FLAG } from '../../command-line/shared-flags.ts'
+import { parseNamedDocument } from '../../files/read-document.ts'
+import { instantText, table } from '../../output/text.ts'
 
 /** A kind of named entry in the enforced rule set. Its three commands differ in nouns and operations only. */
 interface EntryKind<E extends { readonly name: string }> {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { cliRunner } from '../cli.test.support.ts'
+import { cliRunner } from '../../cli.test.support.ts'
 
 const SERVICE = join(import.meta.dirname, '../../../service/src/main.ts')
 const RULE = { resource: '/a', dimension: 'user', limit: 1, window: '1m' }
