@@ -43,7 +43,7 @@ function follow(url: string, headers: Record<string, string> = {}): Promise<Resp
 }
 
 describe('npm run demo', () => {
-  it('signs in the first who opens its link, and nobody else', async () => {
+  it('signs in only the first who opens its link', async () => {
     const foreign = await follow(link, { 'sec-fetch-site': 'cross-site' })
     expect(foreign.headers.getSetCookie()).toEqual([])
     const first = await follow(link)

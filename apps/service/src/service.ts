@@ -35,7 +35,7 @@ import { askReport, collectReports } from './observability/metrics-aggregator.ts
 import { OtlpTracing } from './observability/tracing/otlp-tracing.ts'
 import { VERSION } from './operations/openapi.ts'
 import type { ServiceMessages } from './service-context.ts'
-import type { Settings } from './settings.ts'
+import type { Settings } from './settings/settings.ts'
 import type { ThreadSystem } from './system.ts'
 import { bytesFrom, randomNames } from './system.ts'
 import type { MainThread } from './threads/message-bus.ts'

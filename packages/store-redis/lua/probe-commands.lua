@@ -6,6 +6,7 @@
 local call, key = redis.call, KEYS[1]
 call('TIME')
 call('DEL', key)
+call('GET', key)
 call('MGET', key)
 call('SETRANGE', key, '0', '')
 call('PEXPIRE', key, '1')

@@ -1,4 +1,4 @@
-import type { AlertOptions, MeasuredRuleOptions } from '../alert-settings.ts'
+import type { AlertOptions, MeasuredRuleOptions } from '../settings/alert-settings.ts'
 
 /** Name of an alert rule. */
 export type AlertRuleName = 'store-latency' | 'denial-rate' | 'store-errors' | 'config-lag'

@@ -1,7 +1,7 @@
 import type { StoredDocument } from '@sluice/config-store'
 import { FakeClock } from '@sluice/testing'
-import type { AlertOptions } from '../alert-settings.ts'
 import type { ReportExchange } from '../observability/cluster/report-exchange.ts'
+import type { AlertOptions } from '../settings/alert-settings.ts'
 import type { AlertNotice } from './alert-record.ts'
 import type { AlertCondition } from './alert-rule.ts'
 import { alertRules, conditionsThrough } from './alert-rule.ts'

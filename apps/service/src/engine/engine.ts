@@ -19,7 +19,7 @@ import type { Instrument } from '../observability/instrument.ts'
 import { ObservedEngine } from '../observability/instrument.ts'
 import { apiKeyDigests } from '../observability/top-callers.ts'
 import type { CheckHealth } from '../operations/health.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import type { ThreadGroup } from '../threads/message-bus.ts'
 import { openCounterStore, readNodeCount, saveNodeCount } from './counter-store.ts'
 

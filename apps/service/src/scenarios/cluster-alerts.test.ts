@@ -8,7 +8,7 @@ import type { ClusterState } from '../alerts/cluster-state.ts'
 import { connectRedis, redisDocuments } from '../config/redis-connection.ts'
 import type { RunningNode } from '../service.fixture.ts'
 import { startRealService } from '../service.fixture.ts'
-import type { RedisSettings, Settings } from '../settings.ts'
+import type { RedisSettings, Settings } from '../settings/settings.ts'
 
 // Two nodes, real servers, and what a receiver of alerts gets.
 

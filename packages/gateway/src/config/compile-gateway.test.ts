@@ -80,7 +80,11 @@ describe('a compiled configuration', () => {
       host: 'inner',
       blockAfter: { responses: 3, withinMs: 60_000, blockForMs: 3_600_000, statuses: new Set([401, 403]) },
       denial: { status: 429, contentType: 'text/html', body: '<p>{retryAfter}</p>' },
-      webSocket: { messagesPerSecond: Number.POSITIVE_INFINITY, bytesPerSecond: 5, burstSeconds: 1 },
+      webSocket: {
+        rates: { messagesPerSecond: Number.POSITIVE_INFINITY, bytesPerSecond: 5, burstSeconds: 1 },
+        messageResource: undefined,
+        byteResource: undefined,
+      },
     })
     expect(route.targetOf('/a?b')).toBe('/v2/a?b')
     const { options } = compile({ gateway: { jwt: { jwks: 'keys.json' } } })

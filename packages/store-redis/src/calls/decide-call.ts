@@ -36,22 +36,35 @@ function isSingle({ bulkChecks, groups }: DecideCall, check: BulkCheck): boolean
   return bulkChecks.length === 1 && groups.length === 0 && check.groups.length === 1 && check.limits.limits.length === 1
 }
 
-/** Writes what {@link encodeDecideCall} writes for such a call, without tables for keys and limits. */
+/**
+ * Writes what {@link encodeDecideCall} writes for such a call, without tables for keys and limits. For a bucket there
+ * is a shorter form: see lua/includes/single-bucket-check.lua.
+ */
 function encodeSingleCheck({ limits, cost, groups }: BulkCheck, { writer, time, recordOf }: CallContext): ScriptCall {
   const { first, size } = groups[0]!
+  const keys = [recordOf(first.items[0]!.key)]
+  const encoding = encodingOf(limits.limits[0]!)
   writer.clear()
+  if (encoding.singleBucket !== undefined) {
+    writer.double(time.givenMicros)
+    writer.double(time.slackMs)
+    writer.double(cost)
+    writer.uint16(size)
+    writer.bytes(encoding.singleBucket)
+    return { keys, args: [writer.take()] }
+  }
   writer.double(time.givenMicros)
   writer.double(time.slackMs)
   writer.uint16(1)
   writer.uint16(1)
-  writer.bytes(encodingOf(limits.limits[0]!).bytes(time.aboutMicros))
+  writer.bytes(encoding.bytes(time.aboutMicros))
   writer.uint16(1)
   writer.double(cost)
   writer.uint16(1)
   writer.uint16(1)
   writer.uint16(1)
   writer.uint16(size)
-  return { keys: [recordOf(first.items[0]!.key)], args: [writer.take()] }
+  return { keys, args: [writer.take()] }
 }
 
 function writeBulkChecks(checks: readonly BulkCheck[], args: CallArguments, { body, recordOf }: CallContext): void {

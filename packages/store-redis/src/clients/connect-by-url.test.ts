@@ -167,7 +167,7 @@ describe('the rule for the user in the documentation', () => {
         leases: true,
       },
     )
-    await expect(commandOf(connection)('GET', 'sluice:1')).rejects.toMatchObject({
+    await expect(commandOf(connection)('SET', 'sluice:1', 'x')).rejects.toMatchObject({
       message: expect.stringContaining('NOPERM'),
     })
     await expect(commandOf(connection)('HMGET', 'other', 'x')).rejects.toMatchObject({

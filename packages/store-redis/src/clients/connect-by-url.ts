@@ -33,8 +33,8 @@ export interface ConnectOptions extends UrlOptions {
  *
  * The user needs no more permissions than this rule gives, with the prefix of the store in place of `sluice`:
  *
- * `resetkeys ~sluice:* resetchannels -@all +eval +evalsha +time +mget +psetex +setrange +del +pexpire +hset +hdel
- * +hmget +zadd +zrem +zcard +zrange +zrevrange +zrangebyscore +zremrangebyscore`
+ * `resetkeys ~sluice:* resetchannels -@all +eval +evalsha +time +get +mget +psetex +setrange +del +pexpire +hset
+ * +hdel +hmget +zadd +zrem +zcard +zrange +zrevrange +zrangebyscore +zremrangebyscore`
  *
  * Add `+select` for a database other than 0, and `+cluster|slots +asking` in a cluster. With `+info +config|get` the
  * store can warn about server settings that do not suit it.

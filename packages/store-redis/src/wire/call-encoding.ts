@@ -239,6 +239,7 @@ const KINDS: { readonly [A in Limit['algorithm']]: number } = {
   'token-bucket-rollover': 9,
 }
 
+const BUCKET = 1
 const HYBRID = 7
 const LOG = 5
 const SLOTS = 8
@@ -259,6 +260,8 @@ export interface LimitEncoding {
   readonly recordSize: number
   /** Whether a list of values follows. */
   readonly hasList: boolean
+  /** What a call with a single check by this limit has instead of `bytes`; undefined unless it is a bucket. */
+  readonly singleBucket: Buffer | undefined
   /** The encoded limit. `nowMicros` matters for calendar windows only: the periods around it are sent along. */
   bytes(nowMicros: number): Buffer
 }
@@ -303,6 +306,7 @@ function createEncoding(limit: Limit): LimitEncoding {
     isDecidedByScript: kind === LOG || kind === SLOTS,
     recordSize: recordSizeOf(limit, isLong),
     hasList: isLong,
+    singleBucket: kind === BUCKET ? singleBucketOf(fixed) : undefined,
     bytes: (nowMicros) => (onCalendar === undefined ? fixed : onCalendar.at(nowMicros)),
   }
 }
@@ -372,6 +376,17 @@ function bytesOf(limit: Limit, { kind, tag, edges }: EncodingParts & { readonly 
   values.writeUInt8(edges.length, 8 * numbers.length)
   for (const [index, edge] of edges.entries()) values.writeDoubleLE(edge, 8 * (numbers.length + index) + 1)
   return Buffer.concat([Buffer.of(kind), tag, entryTag('block', limit.rule), entryTag('lease', limit.id), values])
+}
+
+/** The start and the end of the header of a record with one bucket, around its tag. */
+const HEADER_START = Buffer.of(2, 1, 0)
+const HEADER_END = Buffer.of(2, 0)
+
+/** The parts of an encoded bucket in the order of lua/includes/single-bucket-check.lua. */
+function singleBucketOf(bytes: Buffer): Buffer {
+  const [tag, others, capacity] = [bytes.subarray(1, 9), bytes.subarray(9, 25), bytes.subarray(25, 33)]
+  const [full, rate] = [bytes.subarray(33, 41), bytes.subarray(65, 81)]
+  return Buffer.concat([HEADER_START, tag, HEADER_END, full, rate, others, capacity])
 }
 
 function windowOf(limit: Limit): number {

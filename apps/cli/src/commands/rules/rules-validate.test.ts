@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { cliRunner } from '../../cli.test.support.ts'
 
-const SERVICE = join(import.meta.dirname, '../../../service/src/main.ts')
+const SERVICE = join(import.meta.dirname, '../../../../service/src/main.ts')
 const RULE = { resource: '/a', dimension: 'user', limit: 1, window: '1m' }
 
 /** Files that the service does not start with, and a part of what it says. */

@@ -102,7 +102,7 @@ describe.each([
     expect(countsIn(await figuresAt(one, 'two'))).toEqual([11, 7])
     expect(countsIn(await figuresAt(one, 'id-two'))).toEqual([11, 7])
     expect(countsIn(await figuresAt(one, 'self'))).toEqual([5, 3])
-    expect(await one.threads.callMain('cluster.figures', 'nobody')).toBeUndefined()
+    expect(await one.threads.callMain('cluster.figures', 'unknown')).toBeUndefined()
     await Promise.all([one.cluster.stop(), two.cluster.stop()])
   })
 

@@ -1,7 +1,7 @@
 import type { ConfigStats } from '@sluice/config-store'
 import type { Alert, DecisionRecord } from '@sluice/contract'
 import type { Logger, MetricsSnapshot, NowMs, Sleep } from '@sluice/runtime'
-import type { Settings } from '../../settings.ts'
+import type { Settings } from '../../settings/settings.ts'
 import type { MainThread } from '../../threads/message-bus.ts'
 import type { DecisionMessages, DecisionQuery } from '../decision-sample.ts'
 import { matches } from '../decision-sample.ts'
