@@ -10,6 +10,8 @@ const RULE_SET = {
     { resource: '/orders', methods: ['POST'], dimension: 'user', limit: 100, window: '1m', burst: 20 },
     { resource: '/login', dimension: 'ip', algorithm: 'sliding-window-log', limit: 5, window: '1m' },
     { resource: '/export', dimension: 'user', limit: 5, window: '1d' },
+    { resource: '/partners', dimension: 'apiKey', limit: 2, window: '1d' },
+    { resource: '/status', dimension: 'global', limit: 1, window: '1d' },
     { resource: '*', dimension: 'tenant', limit: 5000, window: '1m', shadow: true },
   ],
   tiers: [{ name: 'premium', multiplier: 10 }],
@@ -106,6 +108,30 @@ export function pagesSuite(running: Running): void {
       await page.context().close()
     })
 
+    it('offer an override on a denied row of an API key without showing the key', async () => {
+      const apiKey = 'partner-key-of-7-secrets'
+      const partner = { apiKey, resource: '/partners' }
+      for (const expected of [200, 200, 429]) expect(await service.check(partner)).toBe(expected)
+      for (const expected of [200, 429]) expect(await service.check({ resource: '/status' })).toBe(expected)
+      const { page, problems } = await openSignedIn(running(), '/decisions?outcome=denied')
+      const row = page.getByRole('row', { name: /\/partners@apiKey/ }).first()
+      await row.getByRole('button', { name: 'Override' }).click()
+      await page.getByRole('dialog', { name: /^Override for API key digest:[0-9a-f]{16}$/ }).waitFor()
+      await page.getByLabel('Multiplier').fill('2')
+      await page.getByRole('button', { name: 'Set override' }).click()
+      await page.getByText('holds on all nodes within a second').waitFor()
+      for (const expected of [200, 200, 429]) expect(await service.check(partner)).toBe(expected)
+      expect(await service.check({ apiKey: 'another-key', resource: '/partners' })).toBe(200)
+      expect(JSON.stringify(await service.admin('GET', '/admin/overrides'))).not.toContain(apiKey)
+      await page
+        .getByRole('row', { name: /\/status@global/ })
+        .getByRole('button', { name: 'Edit rule' })
+        .click()
+      await page.getByText('All callers together').first().waitFor()
+      expect(problems).toEqual([])
+      await page.context().close()
+    })
+
     it('explain a pasted curl command, and leave its secrets out', async () => {
       const { page } = await openSignedIn(running(), '/explain')
       const curl = "curl https://shop/login -H 'X-Forwarded-For: 198.51.100.7' -H 'Authorization: Bearer secret-1'"
@@ -144,7 +170,7 @@ export function pagesSuite(running: Running): void {
       const { token } = issued as { token: string }
       const { page, problems } = await openSignedIn(running(), '/rules', { key: token })
       await page.getByText('Your API key has the role viewer; changes here need the role editor.').waitFor()
-      await page.getByText('4 rules').waitFor()
+      await page.getByText('6 rules').waitFor()
       expect(await page.getByRole('button', { name: 'New rule' }).count()).toBe(0)
       expect(await page.getByRole('link', { name: 'Edit', exact: true }).count()).toBe(0)
       await page.goto(new URL('/usage?user=ada', service.url).href)

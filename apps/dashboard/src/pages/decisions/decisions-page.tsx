@@ -11,7 +11,7 @@ import { Button } from '../../ui/controls/button.tsx'
 import { Segments, TextInput } from '../../ui/controls/field.tsx'
 import { LoadedView } from '../../ui/feedback/states.tsx'
 import { Link } from '../../ui/navigation/link.tsx'
-import { location, pathWith, queryParameter, setQuery } from '../../ui/navigation/router.ts'
+import { location, navigate, pathWith, queryParameter, setQuery } from '../../ui/navigation/router.ts'
 import { showFailure } from '../../ui/overlay/toast.tsx'
 import { Card, Page } from '../../ui/shell/page.tsx'
 import type { Column } from '../../ui/table/table.tsx'
@@ -37,7 +37,7 @@ const OUTCOMES = [
 
 const RETENTION =
   'A live sample. Of every 10 seconds, each thread keeps a random choice of 36 denied and 12 allowed ones for 15 ' +
-  'minutes. Keys of callers are shown as digests.'
+  'minutes; other nodes show their newest 256. Keys of callers are shown as digests.'
 
 /** The filters of the URL. */
 function filterOf(query: URLSearchParams): Filter {
@@ -281,6 +281,8 @@ function RowButtons({
   onLift,
 }: RowActions & { readonly row: DecisionRecord }): JSX.Element {
   const caller = row.allowed ? undefined : countedCaller(row)
+  // Nobody is counted on its own: another number is a change of the rule.
+  const editedRule = row.allowed || caller !== undefined || !mayCall('createVersion') ? undefined : row.rule
   // Other numbers do not help who is blocked.
   const isBlocked = row.reason === 'blocked'
   return (
@@ -293,7 +295,12 @@ function RowButtons({
           Override
         </Button>
       )}
-      {caller === undefined || !isBlocked || !mayCall('deleteBlock') ? null : (
+      {editedRule === undefined ? null : (
+        <Button kind="quiet" onClick={() => navigate(`/rules/edit?${new URLSearchParams({ rule: editedRule })}`)}>
+          Edit rule
+        </Button>
+      )}
+      {caller === undefined || !isBlocked || row.hidden.includes(row.dimension) || !mayCall('deleteBlock') ? null : (
         <Button kind="quiet" onClick={() => onLift(caller)}>
           Lift block
         </Button>
