@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ConnectionPool } from './connection-pool.ts'
 
 /** An upstream that answers with the path when it is told to, and a pool with a number of connections to it. */
@@ -31,9 +31,7 @@ async function start(connections: number) {
     const { body } = await pool.request({ method: 'GET', path })
     return body.text()
   }
-  const until = async (count: number): Promise<void> => {
-    while (held.length < count) await new Promise((resolve) => setTimeout(resolve, 2))
-  }
+  const until = (count: number) => vi.waitUntil(() => held.length >= count, { interval: 2 })
   const answerAll = (): void => {
     isHolding = false
     for (const { path, response } of held.splice(0)) response.end(path)
@@ -41,15 +39,11 @@ async function start(connections: number) {
   return { pool, held, sockets, get, until, answerAll }
 }
 
-/** Enough for requests that would be sent at once to arrive. */
-const ARRIVAL_MS = 50
-
 describe('the connections to an instance', () => {
   it('are as many as requests at the same time, up to their number; further requests wait in order', async () => {
     const { held, sockets, get, until, answerAll } = await start(2)
     const answers = ['/1', '/2', '/3', '/4'].map(get)
     await until(2)
-    await new Promise((resolve) => setTimeout(resolve, ARRIVAL_MS))
     expect(held.map(({ path }) => path)).toEqual(['/1', '/2'])
     held.shift()!.response.end('/1')
     await until(2)

@@ -51,8 +51,8 @@ const resetCommand: Command = command({
   summary: 'Reset counters',
   description:
     'Resets the counters of a caller for the rules that match the resource, or for all rules; with --units, ' +
-    'gives back so many units instead. Pass a resource or a caller. With --json: reset, and count, the number of rules that ' +
-    'count the caller.',
+    'gives back so many units instead. Pass a resource or a caller. With --json: reset, and count, the number ' +
+    'of rules that count the caller.',
   args: { resource: optional('Resource of the calls.') },
   flags: {
     ...IDENTITY_FLAGS,

@@ -8,7 +8,8 @@ const nodesListCommand: Command = command({
   summary: 'List nodes',
   description:
     'Every node of the deployment: rules, traffic, store, when it was last seen. A node that ended without ' +
-    'saying so is lost for a minute, then gone. With --json: at, isShared, nodes, and problem if other nodes cannot be read.',
+    'saying so is lost for a minute, then gone. With --json: at, isShared, nodes, and problem if other ' +
+    'nodes cannot be read.',
   args: {},
   flags: {},
   examples: ['nodes list'],

@@ -6,6 +6,7 @@ import { call } from '../../api/client.ts'
 import { followStream } from '../../api/event-stream.ts'
 import { useQuery } from '../../api/query.ts'
 import { mayCall } from '../../api/session.ts'
+import { nowMs } from '../../clock-and-timers.ts'
 import { Badge, FilterChips } from '../../ui/controls/badge.tsx'
 import { Button } from '../../ui/controls/button.tsx'
 import { Segments, TextInput } from '../../ui/controls/field.tsx'
@@ -128,7 +129,7 @@ function DecisionList({ filter }: { filter: Filter }): JSX.Element {
               })}
               rows={rows.value}
               rowKey={({ id }) => id}
-              empty="No decision of the sample matches. New ones appear here as they are made."
+              empty={emptyText(filter)}
             />
           )}
         </LoadedView>
@@ -148,6 +149,15 @@ function DecisionList({ filter }: { filter: Filter }): JSX.Element {
       />
     </Card>
   )
+}
+
+const RETAINED_MS = 900_000
+
+/** Why there is nothing to see. */
+function emptyText({ to }: Filter): string {
+  if (to === undefined) return 'No decision of the sample matches. New ones appear here as they are made.'
+  if (to > nowMs() - RETAINED_MS) return 'No decision of the sample matches.'
+  return 'The sample keeps decisions for 15 minutes, and this range is older. The charts keep their figures.'
 }
 
 function LiveState({ isPast, isHeld, waiting }: { isPast: boolean; isHeld: boolean; waiting: number }): JSX.Element {
