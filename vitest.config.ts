@@ -3,6 +3,20 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 
 const MIDDLEWARE_TESTS = 'packages/middleware/src'
 
+const NO_TESTS = ['**/node_modules/**', '**/dist/**']
+const TESTS = ['packages/**/*.test.ts', 'apps/**/*.test.ts', 'bench/**/*.test.ts', 'tools/**/*.test.ts']
+
+/**
+ * Tests that change nothing of their process that others could notice: one process runs many of these files, and reads
+ * each module once. Starting a process and reading the modules again took as long as half of their tests.
+ */
+const TESTS_THAT_SHARE_A_PROCESS = [
+  'packages/{client,contract,gateway,runtime,testing}/src/**/*.test.ts',
+  'packages/middleware/src/{adapters,identity,limiter,misuse,options}/**/*.test.ts',
+  'packages/core/src/{algorithms,limiter,options,policy,rule}/**/*.test.ts',
+  'packages/core/src/store/{deny-cache,fallback,leased}/**/*.test.ts',
+]
+
 /** Runs tests of the middleware once more, with frameworks as a folder below tools/frameworks has them installed. */
 function withFrameworks(folder: string, tests: readonly string[]): TestProjectInlineConfiguration {
   const importer = join(import.meta.dirname, 'tools/frameworks', folder, 'package.json')
@@ -30,10 +44,11 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: {
-          name: 'current',
-          include: ['packages/**/*.test.ts', 'apps/**/*.test.ts', 'bench/**/*.test.ts', 'tools/**/*.test.ts'],
-        },
+        test: { name: 'current', include: TESTS, exclude: [...NO_TESTS, ...TESTS_THAT_SHARE_A_PROCESS] },
+      },
+      {
+        extends: true,
+        test: { name: 'shared process', include: TESTS_THAT_SHARE_A_PROCESS, isolate: false },
       },
       withFrameworks('oldest', [
         'adapters/{express,fastify,hono,koa,nest}/*.test.ts',
@@ -43,11 +58,11 @@ export default defineConfig({
       ]),
       withFrameworks('nest-11', ['adapters/nest/*.test.ts', 'scenarios/beginner-mistakes.test.ts']),
     ],
-    exclude: ['**/node_modules/**', '**/dist/**'],
+    exclude: NO_TESTS,
     // Type tests (*.test-d.ts, with expectTypeOf) are part of the TypeScript project of their package: `tsc -b` fails
     // on them. vitest could compile them once more, as a preview feature that says so on every run.
     setupFiles: ['tools/leak-guard.ts', 'tools/property-seed.ts'],
-    // A process per file: tests of worker threads and shared memory need one of their own.
+    // A process per file: tests of worker threads, shared memory and the whole process need one of their own.
     pool: 'forks',
     // Threads that strip types from sources all call WebAssembly. V8 13.6 frees a compiled import wrapper twice when
     // several threads compile it at the same time, and aborts ("Check failed: jit_page.has_value()"). So wrappers stay

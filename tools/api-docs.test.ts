@@ -46,7 +46,7 @@ describe('the HTTP API reference', () => {
 
 describe('the settings reference', () => {
   it('has every setting of the table, once', async () => {
-    const { SETTING_NAMES } = (await import(join(repositoryRoot, 'apps/service/src/setting-table.ts'))) as {
+    const { SETTING_NAMES } = (await import(join(repositoryRoot, 'apps/service/src/settings/setting-table.ts'))) as {
       readonly SETTING_NAMES: readonly string[]
     }
     expect(SETTING_NAMES.length).toBeGreaterThan(30)

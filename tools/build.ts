@@ -4,7 +4,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { runBinary } from './binaries.ts'
-import { runStages, terminal } from './stages.ts'
+import { runSteps, terminal } from './run-steps.ts'
 import { runTool } from './tool-error.ts'
 import { isPublished, readWorkspace, repositoryRoot } from './workspace.ts'
 
@@ -16,7 +16,7 @@ await runTool(async () => {
     rmSync(join(repositoryRoot, folder, 'dist'), { recursive: true, force: true })
     rmSync(join(repositoryRoot, folder, 'tsconfig.tsbuildinfo'), { force: true })
   }
-  await runStages(
+  await runSteps(
     published.map(({ folder, manifest }) => ({
       title: `build ${manifest.name ?? folder}`,
       command: `npx tsc -b ${folder}`,

@@ -1,7 +1,7 @@
 // `npm run check`: the part of `npm test` that runs no tests.
 
-import { runStages, terminal } from './stages.ts'
+import { runSteps, terminal } from './run-steps.ts'
 import { checks } from './static-checks.ts'
 import { runTool } from './tool-error.ts'
 
-await runTool(() => runStages(checks, terminal))
+await runTool(() => runSteps(checks, terminal))

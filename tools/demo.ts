@@ -1,6 +1,6 @@
 // `npm run demo`: the service with rules, generated traffic and the dashboard. State is in a folder that is removed at
 // the end. REDIS_URL and DATABASE_URL: two nodes share both, which must be empty.
-// --port <number>: default 8080. --gateway-port <number>: default 8000. --factor <number>: so many times the traffic.
+// --port <number>: default 8080. --gateway-port <number>: default 8000. --factor <number>: multiplies the traffic.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,11 +1,12 @@
 // What stands in deploy/ fits the service as it is: its settings, its paths, how long it takes to stop, its alerts.
+import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, matchesGlob } from 'node:path'
 import { LONGEST_WAIT_MS, OPERATIONS } from '@sluice/contract'
 import { readSettings } from '@sluice/service/settings'
 import { describe, expect, it } from 'vitest'
 import { alertRules } from '../apps/service/src/alerts/alert-rule.ts'
-import { SETTING_TABLE } from '../apps/service/src/setting-table.ts'
+import { SETTING_TABLE } from '../apps/service/src/settings/setting-table.ts'
 import type { KubernetesObject } from './deploy.test.support.ts'
 import {
   assignments,
@@ -174,6 +175,56 @@ describe('the image', () => {
   })
 })
 
+describe('the table of what was verified', () => {
+  const text = guide()
+  const rows = text
+    .slice(text.indexOf('## What was verified how'))
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+  const named = (cell: string): string[] => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name!)
+
+  it('has each file of deploy/ once, and no other', () => {
+    expect(rows.flatMap((row) => named(row.split('|')[1]!)).sort()).toEqual([...deployFiles()].sort())
+  })
+
+  it('names for each a command that exists', () => {
+    const commands = new Map(
+      [...text.matchAll(/^- \*(\w+)\*: `npm test -- ([\w./-]+)`/gm)].map(([, name, path]) => [name, path!]),
+    )
+    for (const path of commands.values()) expect(existsSync(join(repositoryRoot, path)), path).toBe(true)
+    for (const row of rows) {
+      const used = [...row.split('|')[2]!.matchAll(/\*(\w+)\*/g)].map(([, name]) => name)
+      expect(used.length, row).toBeGreaterThan(0)
+      expect(used.filter((name) => !commands.has(name))).toEqual([])
+    }
+  })
+})
+
+describe('the ignored files', () => {
+  it('of Docker are none that the build copies, and all with secrets', () => {
+    const ignored = readDeployFile('Dockerfile.dockerignore').trim().split('\n')
+    const isIgnored = (path: string): boolean =>
+      ignored.some((pattern) => matchesGlob(path, pattern) || matchesGlob(path, `${pattern}/**`))
+    const copied = [
+      'package.json',
+      'package-lock.json',
+      'tools/run.mjs',
+      'apps/service/src/main.ts',
+      'packages/core/src/index.ts',
+    ]
+    expect(copied.filter(isIgnored)).toEqual([])
+    const kept = ['.env', 'deploy/.env', '.git/config', 'node_modules/a.js', 'apps/cli/dist/a.js', '.sluice/admin-key']
+    expect(kept.filter((path) => !isIgnored(path))).toEqual([])
+  })
+
+  it('of git are those with passwords for compose', () => {
+    const path = 'deploy/.env'
+    expect(execFileSync('git', ['check-ignore', '--no-index', path], { cwd: repositoryRoot, encoding: 'utf8' })).toBe(
+      `${path}\n`,
+    )
+  })
+})
+
 describe('compose.yaml', () => {
   it.each(Object.entries(compose.services))('%s has what it mounts and waits for', (_name, service) => {
     for (const volume of service.volumes ?? []) {
@@ -211,6 +262,11 @@ describe('compose.yaml', () => {
       'grafana/provisioning/dashboards/sluice.yaml',
     )
     expect(grafana.volumes).toContain(`./grafana/dashboards:${provider.providers[0].options.path}:ro`)
+    const { datasources } = readDeployYaml<{ datasources: [{ type: string; url: string }] }>(
+      'grafana/provisioning/datasources/prometheus.yaml',
+    )
+    expect(datasources).toMatchObject([{ type: 'prometheus' }])
+    expect(Object.keys(compose.services)).toContain(new URL(datasources[0].url).hostname)
   })
 })
 

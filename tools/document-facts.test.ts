@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { SETTING_TABLE } from '../apps/service/src/setting-table.ts'
+import { SETTING_TABLE } from '../apps/service/src/settings/setting-table.ts'
 import { repositoryFiles } from './repository-files.ts'
 import { repositoryRoot } from './workspace.ts'
 

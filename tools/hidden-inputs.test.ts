@@ -85,7 +85,7 @@ const EXEMPT = {
   ],
   chance: ['packages/core/src/system/random.ts', 'packages/runtime/src/clock-and-random.ts', 'bench/src/a.ts'],
   environment: [
-    'apps/service/src/settings.ts',
+    'apps/service/src/settings/settings.ts',
     'packages/runtime/src/clock-and-random.ts',
     'bench/src/a.ts',
     'tools/a.ts',

@@ -85,7 +85,7 @@ describe('readHttpCollection', () => {
     ])
   })
 
-  it('rejects what is no request, and variables that nobody declares', () => {
+  it('rejects what is no request, and undeclared variables', () => {
     expect(() => readHttpCollection('### One\nget x\n')).toThrow('"One" has no line such as')
     expect(() => readHttpCollection('### One\nGET {{x}}\n')).toThrow('{{x}} is not declared')
   })

@@ -20,7 +20,7 @@ const CASES = {
 } as const
 
 describe('the leak guard', () => {
-  it('fails exactly the files that leave something behind', () => {
+  it.each([true, false])('fails exactly the files that leave something behind, isolated: %s', (isolate) => {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-leak-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     symlinkSync(join(repositoryRoot, 'node_modules'), join(folder, 'node_modules'))
@@ -38,7 +38,7 @@ describe('the leak guard', () => {
     }
     writeFileSync(
       join(folder, 'vitest.config.ts'),
-      "export default { test: { pool: 'forks', maxWorkers: 2, setupFiles: " +
+      `export default { test: { pool: 'forks', isolate: ${isolate}, maxWorkers: 2, setupFiles: ` +
         `['${join(repositoryRoot, 'tools/leak-guard.ts')}'] } }`,
     )
     const vitest = join(repositoryRoot, 'node_modules/vitest/vitest.mjs')

@@ -12,10 +12,12 @@ const POLL_MS = 10
 const heldBefore = process.getActiveResourcesInfo()
 const workers = new Set<Worker>()
 
-process.on('worker', (worker: Worker) => {
+function noteWorker(worker: Worker): void {
   workers.add(worker)
   worker.once('exit', () => workers.delete(worker))
-})
+}
+
+process.on('worker', noteWorker)
 
 function leftBehind(): string[] {
   const before = [...heldBefore]
@@ -34,6 +36,8 @@ async function expectNothingLeftBehind(): Promise<void> {
     await new Promise((wake) => setTimeout(wake, POLL_MS))
   }
   const left = leftBehind()
+  // The process may run other files, which have a guard of their own.
+  process.off('worker', noteWorker)
   if (left.length > 0) {
     throw new Error(
       `This file leaves behind: ${left.sort().join(', ')}. Close it in the test that opened it (onTestFinished), ` +

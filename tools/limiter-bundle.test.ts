@@ -14,7 +14,12 @@ const MOST_PRINTED_BYTES = 64_000_000
 /** Words that stand in the code of an algorithm's rules, however it is minified. */
 const WORDS = { calendar: 'has an unknown calendar period', log: 'too large for the exact log' }
 
+/** A program that only checks stays below this. */
+const MOST_CHECKING_BYTES = 12_000
+
 const PROGRAMS = {
+  checking: `import { createMemoryLimiter, tokenBucket } from 'sluice/limiter'
+    console.log(createMemoryLimiter(tokenBucket({ capacity: 1, refillPerSecond: 1 })).tryAcquire('a'))`,
   lean: `import { createLimiter, tokenBucket } from 'sluice/limiter'
     console.log(createLimiter(tokenBucket({ capacity: 1, refillPerSecond: 1 })).tryAcquire('a'))`,
   full: `import { createLimiter, tokenBucket } from 'sluice'
@@ -22,6 +27,7 @@ const PROGRAMS = {
 }
 
 let folder: string
+let checking: Bundle
 let lean: Bundle
 let full: Bundle
 
@@ -32,10 +38,10 @@ beforeAll(async () => {
   const flags = ['--conditions=source', '--disable-warning=ExperimentalWarning']
   const { stdout } = await promisify(execFile)(
     process.execPath,
-    [...flags, program, folder, PROGRAMS.lean, PROGRAMS.full],
+    [...flags, program, folder, PROGRAMS.checking, PROGRAMS.lean, PROGRAMS.full],
     { maxBuffer: MOST_PRINTED_BYTES },
   )
-  ;[lean, full] = JSON.parse(stdout) as [Bundle, Bundle]
+  ;[checking, lean, full] = JSON.parse(stdout) as [Bundle, Bundle, Bundle]
 }, 300_000)
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -45,11 +51,28 @@ describe('a program with one limiter of sluice/limiter', () => {
     const found = ({ code }: Bundle): string[] => Object.values(WORDS).filter((word) => code.includes(word))
     expect(found(full)).toEqual(Object.values(WORDS))
     expect(found(lean)).toEqual([])
+    expect(found(checking)).toEqual([])
   })
 
   it('has the size that the reference states', () => {
     const reference = readFileSync(join(repositoryRoot, 'docs/reference/package.md'), 'utf8')
     const [, leanSize, fullSize] = /one token bucket is (\d+) kB instead of (\d+) kB/.exec(reference) ?? []
-    expect([lean, full].map(({ gzipBytes }) => String(Math.ceil(gzipBytes / 1000)))).toEqual([leanSize, fullSize])
+    const [, checkingSize] = /(\d+) kB with one token bucket/.exec(reference) ?? []
+    expect([checking, lean, full].map(({ gzipBytes }) => String(Math.ceil(gzipBytes / 1000)))).toEqual([
+      checkingSize,
+      leanSize,
+      fullSize,
+    ])
+  })
+
+  it('that only checks is smaller than 12 kB, with every message of its own rule', () => {
+    expect(checking.gzipBytes).toBeLessThan(MOST_CHECKING_BYTES)
+    for (const word of ['Did you mean', 'units per second, above 0', 'fractions such as 2.5']) {
+      expect(checking.code.includes(word), word).toBe(true)
+    }
+    for (const word of ['an AbortSignal', 'the decision to refund', 'is a promise: await it']) {
+      expect(lean.code.includes(word), word).toBe(true)
+      expect(checking.code.includes(word), word).toBe(false)
+    }
   })
 })

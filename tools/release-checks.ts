@@ -1,3 +1,5 @@
+import { HOW_TO_NAME_REPOSITORY } from './repository-url.ts'
+
 /** What a release is checked against. */
 export interface ReleaseState {
   /** Text of CHANGELOG.md. */
@@ -9,7 +11,7 @@ export interface ReleaseState {
   /** What `git status --porcelain` prints. */
   readonly changedFiles: string
   readonly tags: readonly string[]
-  /** The `repository` of package.json. */
+  /** The URL for the `repository` of the published package.json. */
   readonly repository: string | undefined
 }
 
@@ -30,13 +32,12 @@ export function releaseProblems(state: ReleaseState): string[] {
     problems.push(`${count} files differ from the last commit. Commit or remove them.`)
   }
   if (repository === undefined) {
-    problems.push('package.json has no repository, which npm compares for provenance. Add its URL.')
+    problems.push(`The repository is not known, which npm compares for provenance. ${HOW_TO_NAME_REPOSITORY}`)
   }
   if (version === undefined) {
     problems.push(
-      'CHANGELOG.md has no heading such as "## [1.2.3] - 2026-12-31". Rename "## [Unreleased]" to the version and ' +
-        'the ' +
-        'date of the release.',
+      'CHANGELOG.md has no heading such as "## [1.2.3] - 2026-12-31". Rename "## [Unreleased]" to the version ' +
+        'and the date of the release.',
     )
     return problems
   }

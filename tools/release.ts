@@ -1,53 +1,28 @@
 // `npm run release -- --dry-run`: checks everything that a release needs, and prints what the release would do. Without
 // the flag it also creates the tag. `-- --set-version` writes the version of CHANGELOG.md into every package.json.
+// `-- --repository URL` names the repository if package.json does not.
 import { execFileSync } from 'node:child_process'
-import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runBinary } from './binaries.ts'
 import { packedCommandOn } from './packed-command.ts'
-import { changelogVersion, type ReleaseState, releaseProblems, withVersion } from './release-checks.ts'
-import { runStages, type Stage, terminal } from './stages.ts'
-import { runTool, ToolError } from './tool-error.ts'
-import type { Manifest } from './workspace.ts'
-import { readJson, repositoryRoot } from './workspace.ts'
+import { runRelease } from './release-run.ts'
+import { type Step, terminal } from './run-steps.ts'
+import { runTool } from './tool-error.ts'
+import { repositoryRoot } from './workspace.ts'
 
 /** The oldest Node that the package supports, the one before the pinned one, and the newest. */
 const NODE_VERSIONS = ['22.13.0', '22', 'latest']
 
-const read = (path: string): string => readFileSync(join(repositoryRoot, path), 'utf8')
-
-const git = (...args: readonly string[]): string => execFileSync('git', args, { cwd: repositoryRoot, encoding: 'utf8' })
-
-const manifests = [
-  'package.json',
-  ...globSync('{{packages,apps}/*,bench}/package.json', { cwd: repositoryRoot }).sort(),
-]
-
-function releaseState(): ReleaseState {
-  const root = readJson<Manifest & { readonly repository?: { readonly url: string } }>(
-    join(repositoryRoot, 'package.json'),
-  )
-  return {
-    changelog: read('CHANGELOG.md'),
-    upgradeNotes: read('docs/guides/operate/upgrade.md'),
-    versions: Object.fromEntries(
-      manifests.map((path) => [path, readJson<Manifest>(join(repositoryRoot, path)).version]),
-    ),
-    changedFiles: git('status', '--porcelain'),
-    tags: git('tag', '--list').split('\n').filter(Boolean),
-    repository: root.repository?.url,
-  }
-}
-
-function stagesOf(tarball: string): Stage[] {
+function stepsOf(tarball: string, repository: string | undefined): Step[] {
   const runner = join(repositoryRoot, 'tools/run.mjs')
+  const packing = ['tools/pack.ts', ...(repository === undefined ? [] : ['--repository', repository])]
   const tests = ['tools/stage-package.test.ts', 'tools/package-install.test.ts', 'tools/package-commands.test.ts']
   return [
     {
       title: 'package',
-      command: 'npm run pack',
+      command: `node tools/run.mjs ${packing.join(' ')}`,
       run: () => {
-        execFileSync(process.execPath, [runner, 'tools/pack.ts'], { cwd: repositoryRoot, stdio: 'inherit' })
+        execFileSync(process.execPath, [runner, ...packing], { cwd: repositoryRoot, stdio: 'inherit' })
         return Promise.resolve(0)
       },
     },
@@ -69,37 +44,12 @@ function stagesOf(tarball: string): Stage[] {
   ]
 }
 
-function setVersion(version: string): void {
-  for (const path of manifests) writeFileSync(join(repositoryRoot, path), withVersion(read(path), version))
-  execFileSync('npm', ['install', '--package-lock-only', '--ignore-scripts'], { cwd: repositoryRoot, stdio: 'inherit' })
-  console.log(`Every package.json has the version ${version} now.`)
-}
-
-await runTool(async () => {
-  const args = process.argv.slice(2)
-  const unknown = args.find((arg) => !['--dry-run', '--set-version'].includes(arg))
-  if (unknown !== undefined) {
-    throw new ToolError('USAGE', `Received ${unknown}; expected --dry-run or --set-version, or nothing.`)
-  }
-  const state = releaseState()
-  const version = changelogVersion(state.changelog)
-  if (args.includes('--set-version') && version !== undefined) {
-    setVersion(version)
-    return
-  }
-  const isDryRun = args.includes('--dry-run')
-  const problems = releaseProblems(state)
-  for (const problem of problems) console.log(`problem: ${problem}`)
-  const packed = `dist/sluice-${state.versions['package.json']}.tgz`
-  if (isDryRun || problems.length === 0) await runStages(stagesOf(packed), terminal)
-  if (problems.length > 0) {
-    throw new ToolError('RELEASE_NOT_READY', `${problems.length} problems, listed above. Solve them and repeat.`)
-  }
-  const tag = `v${version}`
-  console.log(`\n${isDryRun ? 'A release would create' : 'Creating'} the tag ${tag} on ${git('rev-parse', 'HEAD')}`)
-  if (!isDryRun) git('tag', '--annotate', tag, '--message', `Release ${version}`)
-  console.log(
-    `Then: git push origin ${tag}, and in a CI job of that tag with the permission id-token: npm publish ${packed}. ` +
-      'npm adds the provenance there.',
-  )
-})
+await runTool(() =>
+  runRelease({
+    args: process.argv.slice(2),
+    environment: process.env,
+    root: repositoryRoot,
+    steps: stepsOf,
+    host: terminal,
+  }),
+)

@@ -103,7 +103,7 @@ describe('npm test with SLUICE_NO_INSTALL', () => {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-path-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const env = { ...process.env, PATH: folder, SLUICE_NO_INSTALL: '1', FORCE_COLOR: '0' }
-    const args = [join(repositoryRoot, 'tools/test.ts'), 'tools/stages.test.ts']
+    const args = [join(repositoryRoot, 'tools/test.ts'), 'tools/run-steps.test.ts']
     const run = spawnSync(process.execPath, args, { cwd: repositoryRoot, env, encoding: 'utf8' })
     expect(run.stdout).toContain(
       'SLUICE_NO_INSTALL is set, so nothing is installed. Tests that need these programs fail:',

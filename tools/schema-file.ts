@@ -22,7 +22,7 @@ interface ObjectSchema {
  */
 export async function renderSchemaFile(): Promise<string> {
   const RULES = 'packages/core/src/policy/rule-set/schema/rule-set-schema.ts'
-  const SETTINGS = 'apps/service/src/settings.ts'
+  const SETTINGS = 'apps/service/src/settings/settings.ts'
   const file = await exported<ObjectSchema>(RULES, 'RULE_SET_FILE_SCHEMA')
   // The core only knows that there are settings: those who read the file know which.
   const settings = await exported<object>(SETTINGS, 'SERVICE_PART_SCHEMA')

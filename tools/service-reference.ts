@@ -74,7 +74,7 @@ const METRIC_GROUPS: readonly (readonly [heading: string, pattern: RegExp])[] = 
 
 /** The text of the settings reference. */
 export async function renderSettingsReference(): Promise<string> {
-  const source = join(repositoryRoot, 'apps/service/src/setting-table.ts')
+  const source = join(repositoryRoot, 'apps/service/src/settings/setting-table.ts')
   const { SETTING_TABLE } = (await import(source)) as { SETTING_TABLE: Readonly<Record<string, ShownSetting>> }
   const sections = Object.entries(SETTING_TABLE).map(([name, { flag, variable, argument, help, schema }]) => {
     const accepts = acceptedText(schema)

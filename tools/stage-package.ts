@@ -15,6 +15,8 @@ export interface StagePlan {
   readonly root: string
   /** Emptied first. */
   readonly folder: string
+  /** URL of the repository, see `repositoryUrl`. Default: the one of package.json, if any. */
+  readonly repository?: string | undefined
 }
 
 /**
@@ -26,12 +28,13 @@ export interface StagePlan {
  * @throws ToolError when something is not compiled or not declared, see {@link stagedModules} and {@link
  * stagedManifest}
  */
-export function stagePackage({ root, folder }: StagePlan): StagedManifest {
+export function stagePackage({ root, folder, ...plan }: StagePlan): StagedManifest {
   const workspace = readWorkspace(root)
   const facade = workspace.find(({ id }) => id === 'sluice')
   if (facade === undefined) throw new ToolError('PACKAGE_MISSING', `${root} has no packages/sluice.`)
   const { modules, packages } = stagedModules({ root, facade, workspace })
-  const { repository } = readJson<{ readonly repository?: object }>(join(root, 'package.json'))
+  const inWorkspace = readJson<{ readonly repository?: object }>(join(root, 'package.json')).repository
+  const repository = plan.repository === undefined ? inWorkspace : { type: 'git', url: plan.repository }
   // npm compares it with where the package was built, for provenance.
   const manifest = { ...stagedManifest(facade, packages), ...(repository === undefined ? {} : { repository }) }
 

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runBinary } from './binaries.ts'
 import { prepareRequirements, requirements } from './requirements.ts'
-import type { Stage } from './stages.ts'
-import { runStages, terminal } from './stages.ts'
+import type { Step } from './run-steps.ts'
+import { runSteps, terminal } from './run-steps.ts'
 import { checks } from './static-checks.ts'
 import { formatSummary, summarizeTests } from './test-summary.ts'
 import { runTool } from './tool-error.ts'
@@ -30,7 +30,7 @@ async function runTests(args: readonly string[]): Promise<number> {
 }
 
 const given = process.argv.slice(2)
-const tests: Stage = { title: 'tests', command: ['npx vitest run', ...given].join(' '), run: () => runTests(given) }
+const tests: Step = { title: 'tests', command: ['npx vitest run', ...given].join(' '), run: () => runTests(given) }
 
-await runTool(() => runStages(given.length === 0 ? [...checks, tests] : [tests], terminal))
+await runTool(() => runSteps(given.length === 0 ? [...checks, tests] : [tests], terminal))
 if (summary !== undefined) console.log(`\n${summary}`)

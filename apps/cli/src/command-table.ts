@@ -1,20 +1,23 @@
 import type { Command } from './command-line/command.ts'
-import { alertCommands } from './commands/alerts.ts'
-import { auditCommands } from './commands/audit.ts'
-import { blockCommands } from './commands/blocks.ts'
+import { auditCommands } from './commands/access/audit.ts'
+import { keyCommands } from './commands/access/keys.ts'
+import { sessionCommands } from './commands/access/sessions.ts'
+import { blockCommands } from './commands/callers/blocks.ts'
+import { memberCommands } from './commands/callers/members.ts'
+import { overrideCommands } from './commands/callers/overrides.ts'
+import { usageCommands } from './commands/callers/usage.ts'
 import { checkCommands } from './commands/check.ts'
 import { gatewayCommands } from './commands/gateway.ts'
 import { idCommands } from './commands/ids.ts'
-import { incidentCommands } from './commands/incident.ts'
-import { keyCommands } from './commands/keys.ts'
-import { memberCommands } from './commands/members.ts'
-import { overrideCommands } from './commands/overrides.ts'
-import { denyListCommands, exemptionCommands, tierCommands } from './commands/rule-set-entries.ts'
-import { rulesDeleteCommand, rulesGetCommand, rulesListCommand, rulesValidateCommand } from './commands/rules.ts'
-import { rulesPutCommand } from './commands/rules-put.ts'
-import { topCommand } from './commands/top.ts'
-import { usageCommands } from './commands/usage.ts'
-import { versionCommands } from './commands/versions.ts'
+import { alertCommands } from './commands/monitoring/alerts.ts'
+import { decisionCommands } from './commands/monitoring/decisions.ts'
+import { incidentCommands } from './commands/monitoring/incident.ts'
+import { nodeCommands } from './commands/monitoring/nodes.ts'
+import { topCommand } from './commands/monitoring/top.ts'
+import { rulesDeleteCommand, rulesGetCommand, rulesListCommand, rulesValidateCommand } from './commands/rules/rules.ts'
+import { rulesPutCommand } from './commands/rules/rules-put.ts'
+import { denyListCommands, exemptionCommands, tierCommands } from './commands/rules/tiers-exemptions-deny-list.ts'
+import { versionCommands } from './commands/rules/versions.ts'
 import { doctorCommand } from './doctor/doctor.ts'
 import { harnessCommand } from './programs/harness.ts'
 import { serveCommand } from './programs/serve.ts'
@@ -39,8 +42,11 @@ export const COMMANDS: readonly Command[] = [
   ...blockCommands,
   ...incidentCommands,
   ...keyCommands,
+  ...sessionCommands,
   ...auditCommands,
   ...alertCommands,
+  ...decisionCommands,
+  ...nodeCommands,
   topCommand,
   ...idCommands,
   doctorCommand,

@@ -14,7 +14,7 @@ import type { DecisionMessages, DecisionSample } from './observability/decision-
 import type { GatewayMessages } from './observability/gateway-status.ts'
 import type { ReportMessages } from './observability/metrics-aggregator.ts'
 import type { ReservationMessages } from './reservations/reservations.ts'
-import type { Settings } from './settings.ts'
+import type { Settings } from './settings/settings.ts'
 import type { ThreadGroup } from './threads/message-bus.ts'
 
 /** All messages between the threads of a process. */

@@ -35,7 +35,7 @@ import { askReport, collectReports } from './observability/metrics-aggregator.ts
 import { OtlpTracing } from './observability/tracing/otlp-tracing.ts'
 import { VERSION } from './operations/openapi.ts'
 import type { ServiceMessages } from './service-context.ts'
-import type { Settings } from './settings.ts'
+import type { Settings } from './settings/settings.ts'
 import type { ThreadSystem } from './system.ts'
 import { bytesFrom, randomNames } from './system.ts'
 import type { MainThread } from './threads/message-bus.ts'
@@ -220,7 +220,7 @@ class ProcessMonitor {
   }
 
   async openAlerts(): Promise<void> {
-    const { settings, system, folder, group, documents, nowMs } = this.#parts
+    const { settings, system, folder, group, rollups, documents, nowMs } = this.#parts
     const { options, webhooks } = settings.alerts
     await this.#tracing?.start()
     this.#alerts = await openAlerts({
@@ -228,6 +228,7 @@ class ProcessMonitor {
       rules: alertRules(options),
       shared: settings,
       documents: { database: () => documents, redis: () => this.#redisDocuments() },
+      exchanges: { database: () => databaseExchange(rollups, nowMs), redis: () => this.#redisExchange() },
       remindEveryMs: (options.remindEverySeconds ?? 0) * MS_PER_SECOND,
       node: this.#nodeName,
       newId: randomNames(system.secureRandom),
@@ -260,11 +261,13 @@ class ProcessMonitor {
   /** Where nodes share their figures: Redis, else a database that several may use. */
   #exchange(): ReportExchange | undefined {
     const { settings, rollups, nowMs } = this.#parts
-    if (settings.redis !== undefined) {
-      const run: ScriptRunner['run'] = async (script, key, args) => (await this.#link()).run(script, key, args)
-      return redisExchange({ run }, settings.redis.prefix)
-    }
+    if (settings.redis !== undefined) return this.#redisExchange()
     return settings.databaseUrl === undefined ? undefined : databaseExchange(rollups, nowMs)
+  }
+
+  #redisExchange(): ReportExchange {
+    const run: ScriptRunner['run'] = async (script, key, args) => (await this.#link()).run(script, key, args)
+    return redisExchange({ run }, this.#parts.settings.redis!.prefix)
   }
 
   #link(): Promise<RedisConnection> {

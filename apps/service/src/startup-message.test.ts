@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { testSettings } from './service.fixture.ts'
-import type { Settings } from './settings.ts'
+import type { Settings } from './settings/settings.ts'
 import type { StartupFacts } from './startup-message.ts'
 import { startupMessage } from './startup-message.ts'
 

@@ -9,8 +9,8 @@ import { DEMO_KEY } from './listeners/gateway/demo-upstream.ts'
 import type { ListenerAccess, ListenerName, ListenerPorts } from './listeners/listener.ts'
 import { accessText, listenerAccess, listenerHost } from './listeners/listener.ts'
 import { isServiceError, SERVICE_ERRORS } from './service-error.ts'
-import type { Settings } from './settings.ts'
-import { adminOriginOf, hostInUrl, isLoopback, originOf } from './settings.ts'
+import type { Settings } from './settings/settings.ts'
+import { adminOriginOf, hostInUrl, isLoopback, originOf } from './settings/settings.ts'
 
 /** What the start message shows. */
 export interface StartupFacts {

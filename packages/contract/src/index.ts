@@ -19,13 +19,19 @@ export {
   type Stored,
 } from './admin/entry-bodies.ts'
 export type {
+  AuditRecord,
+  ExplainedTier,
+  Explanation,
+  LimitStep,
+  RuleExplanation,
+} from './admin/explain-and-audit-bodies.ts'
+export type {
   GatewayAnswer,
   GatewayInstance,
   GatewayKeySet,
   GatewayRoute,
   GatewayUpstream,
 } from './admin/gateway-bodies.ts'
-export type { AuditRecord, ExplainedTier, Explanation, LimitStep, RuleExplanation } from './admin/insight-bodies.ts'
 export type {
   NodeStatus,
   NodesAnswer,

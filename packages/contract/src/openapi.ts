@@ -52,7 +52,7 @@ const TAGS: readonly { readonly name: string; readonly description: string }[] =
   { name: 'versions', description: 'Versions of the rule set: drafts, careful roll-out, and the way back.' },
   { name: 'keys', description: 'Who may use the admin API.' },
   { name: 'sessions', description: 'Signing in to the dashboard.' },
-  { name: 'insight', description: 'What happens, and why.' },
+  { name: 'monitoring', description: 'What happens, and why.' },
   { name: 'alerts', description: 'What somebody should look at.' },
 ]
 

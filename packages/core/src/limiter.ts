@@ -1,5 +1,5 @@
 // Limiters that carry only the algorithms of their rules: `sluice/limiter`. The functions that make rules register what
-// the rules need; `createLimiter` refers to no algorithm itself.
+// the rules need; `createLimiter` and `createMemoryLimiter` refer to no algorithm themselves.
 import { registerRuleKind } from './compile-rule.ts'
 import * as rules from './rule/rule.ts'
 import {
@@ -16,6 +16,7 @@ import {
 
 export { isSluiceError, SluiceError } from './errors.ts'
 export { createLimiter, type LimiterOptions } from './limiter/create-limiter.ts'
+export { createMemoryLimiter, type MemoryLimiter, type MemoryLimiterOptions } from './limiter/memory-limiter.ts'
 export { memoryStore } from './store/memory/memory-store.ts'
 
 /** Builds a rule of a token bucket. */

@@ -9,22 +9,19 @@ import { slidingWindowLogAlgorithm } from './algorithms/sliding-window-log.ts'
 import { slidingWindowSegmentsAlgorithm } from './algorithms/sliding-window-segments.ts'
 import { tokenBucketRolloverAlgorithm } from './algorithms/token-bucket-rollover.ts'
 import type { AdjustmentProblem, RuleKind } from './compile-rule.ts'
+import { compileRegisteredRule, registerRuleKind } from './compile-rule.ts'
+import type { Limit } from './rule/limit.ts'
 import {
-  BUCKET_HINTS,
   compileConcurrency,
   compileFixedWindow,
   compileGcra,
   compileHybrid,
   compileLeakyBucketMeter,
   compileLeakyBucketQueue,
-  compileRegisteredRule,
   compileSlidingWindowCounter,
   compileSlidingWindowLog,
   compileTokenBucket,
-  LIMIT_HINTS,
-  registerRuleKind,
-} from './compile-rule.ts'
-import type { Limit } from './rule/limit.ts'
+} from './rule/limits-of-rule.ts'
 import type { Rule, RulesByAlgorithm } from './rule/rule.ts'
 import {
   CONCURRENCY_OPTIONS,
@@ -38,6 +35,24 @@ import {
 } from './rule/rule-options.ts'
 
 // One constant for each algorithm of rules: a bundle keeps those that the program refers to.
+
+/** Hints of algorithms with a capacity. */
+const BUCKET_HINTS: RuleKind['hints'] = {
+  burst: { instead: 'capacity', hint: 'Here "capacity" is the burst.' },
+  limit: { instead: 'capacity', hint: 'This algorithm calls it "capacity".' },
+  window: { instead: 'capacity', hint: 'This algorithm takes a rate per second instead of a window.' },
+}
+
+/** Hints of algorithms with a limit. */
+const LIMIT_HINTS: RuleKind['hints'] = {
+  capacity: { instead: 'limit', hint: 'This algorithm calls it "limit".' },
+  rollover: {
+    instead: 'window',
+    hint:
+      'Units carry over only between windows that begin and end, and in buckets: use "fixed-window" or ' +
+      '"token-bucket".',
+  },
+}
 
 function queueProblem(rule: string): AdjustmentProblem {
   return {

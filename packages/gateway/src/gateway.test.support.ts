@@ -56,6 +56,7 @@ export function configOf(
     upstreams: new Map(
       Object.entries(upstreams).map(([name, urls]) => [name, { instances: urls.map((url) => ({ url })) }]),
     ),
+    files: [],
     trustedProxies: [],
     proxyProtocolFrom: [],
     accessLog: 'off',
@@ -330,7 +331,7 @@ export async function until(isTrue: () => boolean): Promise<void> {
   }
 }
 
-/** Lets so many turns of the event loop pass, so that what is on its way arrives. */
+/** Waits for a number of event loop turns, so that pending data arrives. */
 export async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await new Promise<void>((resolve) => systemTurnEnd(resolve))
 }

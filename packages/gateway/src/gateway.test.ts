@@ -61,7 +61,7 @@ describe('limits', () => {
     rules: [{ resource: '/*', dimension: 'ip', algorithm: 'fixed-window', limit: 2, window: '1h' }],
   }
 
-  it('are announced, and deny before the upstream is asked', async () => {
+  it('are announced, and deny before the upstream is called', async () => {
     const app = await startUpstream()
     const { origin } = await startGateway({ config: configOf([routeOf()], { app: [app.url] }), ruleSet: RULES })
     const statuses: number[] = []

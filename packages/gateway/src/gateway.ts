@@ -8,6 +8,7 @@ import type { CompiledConfig, Route } from './config/compiled-config.ts'
 import type { UpstreamConfig } from './config/gateway-config.ts'
 import { RequestHeaders } from './http/request-headers.ts'
 import type { Identifier } from './identity/caller.ts'
+import { MessageLimits, type MessageLimitsOptions } from './limits/message-limits.ts'
 import { createRequestLimits } from './limits/request-limits.ts'
 import { AccessLog } from './observability/access-log.ts'
 import { GatewayMetrics, type RouteMetrics } from './observability/gateway-metrics.ts'
@@ -19,6 +20,7 @@ import { type ClientBounds, GatewayServer, type ListenOptions } from './proxy/ga
 import { HttpExchange } from './proxy/http-exchange.ts'
 import { UpgradeExchange } from './proxy/upgrade-exchange.ts'
 import { type AwaitedService, networkProbe, StartupServices } from './startup/startup-services.ts'
+import type { Certificates } from './tls/certificates.ts'
 import type { Upstream } from './upstreams/upstream.ts'
 import { watchUpstreams } from './upstreams/upstream-metrics.ts'
 
@@ -64,10 +66,16 @@ export class Gateway {
   readonly #parts: GatewayParts
   readonly #exchangeParts: ExchangeParts
   readonly #limiter: HttpLimiter<Exchange>
+  readonly #messageLimits: MessageLimits
   readonly #server: GatewayServer
   readonly #watch: ExchangeWatch
   readonly #metrics: GatewayMetrics
-  readonly #services: StartupServices
+  #services: StartupServices
+  /**
+   * Whether all services were available once. Services that a later configuration names do not make the gateway
+   * unready: all nodes read the same file, and a wrong URL in it would take all of them out of service.
+   */
+  #hadServices = false
   #active: ActiveConfig | undefined
   #isDraining = false
   /** The last change of configuration; the next one begins after it. */
@@ -81,12 +89,13 @@ export class Gateway {
     const { timers, clock, random, logger, monotonicMs, listen } = parts
     this.#metrics = new GatewayMetrics(parts.metrics, () => this.#server.connections)
     watchUpstreams(parts.metrics, () => this.upstreams.values())
-    const { services = {} } = parts.config.options
-    this.#services = new StartupServices(services, { timers, random, log: logger, probe: networkProbe() })
+    this.#services = this.#servicesOf(parts.config)
     this.#watch = new ExchangeWatch(timers, monotonicMs)
     this.#limiter = limitsOf(parts)
+    this.#messageLimits = new MessageLimits({ ...hooksOf(parts), engine: parts.engine, clock, timers, random })
     this.#exchangeParts = {
       limits: this.#limiter,
+      messageLimits: this.#messageLimits,
       timers,
       random,
       monotonicMs,
@@ -99,7 +108,6 @@ export class Gateway {
     }
     this.#server = new GatewayServer({
       listen,
-      isTls: parts.config.options.tls !== undefined,
       proxyProtocolFrom: () => this.#active?.config.proxyProtocolFrom ?? [],
       bounds: parts.bounds ?? {},
       connectionLimit: parts.connectionLimit,
@@ -137,12 +145,12 @@ export class Gateway {
    * requests, and the gateway is not about to stop.
    */
   get isReady(): boolean {
-    if (this.#isDraining || this.#active === undefined || this.awaitedServices.length > 0) return false
+    if (this.#isDraining || this.#active === undefined || !this.#hadServices) return false
     for (const upstream of this.#active.upstreams.values()) if (!upstream.isAvailable) return false
     return true
   }
 
-  /** Services of the configuration that were not available yet. */
+  /** Services of the configuration in use that were not available yet. */
   get awaitedServices(): readonly AwaitedService[] {
     return this.#services.awaited()
   }
@@ -159,8 +167,7 @@ export class Gateway {
   async start(): Promise<void> {
     await this.use(this.#parts.config, this.#parts.identifier)
     await this.#server.start()
-    // Rejects only because of `stop`.
-    this.#services.wait().catch(() => undefined)
+    this.#waitForServices()
   }
 
   /**
@@ -195,25 +202,61 @@ export class Gateway {
     this.#active = undefined
     await Promise.all([...this.#closing, ...[...(active?.upstreams.values() ?? [])].map((each) => each.close())])
     await active?.identifier.close()
-    await this.#limiter.close()
+    await Promise.all([this.#limiter.close(), this.#messageLimits.close()])
   }
 
   async #replace(config: CompiledConfig, identifier: Identifier): Promise<void> {
     const before = this.#active
     const upstreams = new Map<string, Upstream>()
     const added: Upstream[] = []
+    let certificates: Certificates | undefined
     try {
       this.#findUpstreams(config, upstreams, added)
       const active = this.#activate(config, identifier, upstreams)
+      const services = this.#otherServices(before?.config, config)
       const isSame = before?.identifier === identifier
-      await this.#useTls(before?.config, config)
+      certificates = await this.#readCertificates(before?.config, config)
       await Promise.all([isSame ? undefined : identifier.start(), ...added.map((upstream) => upstream.start())])
+      if (certificates !== undefined || config.options.tls === undefined) this.#server.useCertificates(certificates)
       this.#active = active
       if (before !== undefined) this.#retire(before, active)
+      if (services !== undefined) this.#useServices(services)
     } catch (error) {
+      certificates?.close()
       await Promise.all(added.map((upstream) => upstream.close()))
       throw error
     }
+  }
+
+  /** Waits for the services of a configuration. Undefined if they are those that are waited for already. */
+  #otherServices(before: CompiledConfig | undefined, config: CompiledConfig): StartupServices | undefined {
+    const isSame = before === undefined || isDeepStrictEqual(before.options.services, config.options.services)
+    return isSame ? undefined : this.#servicesOf(config, this.#services)
+  }
+
+  #servicesOf({ options }: CompiledConfig, previous?: StartupServices): StartupServices {
+    const { timers, random, logger } = this.#parts
+    const probe = networkProbe()
+    return new StartupServices(options.services ?? {}, { timers, random, log: logger, probe }, previous)
+  }
+
+  #useServices(services: StartupServices): void {
+    const closing = this.#services.close().finally(() => this.#closing.delete(closing))
+    this.#closing.add(closing)
+    this.#services = services
+    this.#waitForServices()
+  }
+
+  #waitForServices(): void {
+    const services = this.#services
+    this.#hadServices ||= services.awaited().length === 0
+    services.wait().then(
+      () => {
+        this.#hadServices ||= services === this.#services
+      },
+      // Because of `stop`, or of another configuration.
+      () => undefined,
+    )
   }
 
   /** Fills `upstreams` with those of the configuration: the same as before where nothing changes. */
@@ -231,13 +274,14 @@ export class Gateway {
     }
   }
 
-  async #useTls(before: CompiledConfig | undefined, { options }: CompiledConfig): Promise<void> {
+  /** Certificates of the configuration that have to be read. Undefined: nothing changes, or there are none. */
+  async #readCertificates(
+    before: CompiledConfig | undefined,
+    { options }: CompiledConfig,
+  ): Promise<Certificates | undefined> {
     const { tls } = options
-    if (before !== undefined && (tls === undefined) !== (before.options.tls === undefined)) {
-      throw new Error('gateway.tls was added or removed, which needs a restart. Nothing was changed.')
-    }
-    if (tls === undefined || isDeepStrictEqual(tls, before?.options.tls)) return
-    await this.#server.useCertificates(tls)
+    if (tls === undefined || isDeepStrictEqual(tls, before?.options.tls)) return undefined
+    return await this.#server.readCertificates(tls)
   }
 
   #activate(config: CompiledConfig, identifier: Identifier, upstreams: ReadonlyMap<string, Upstream>): ActiveConfig {
@@ -267,7 +311,8 @@ export class Gateway {
   }
 }
 
-function limitsOf({ engine, headers, jitter, clock, timers, random, logger }: GatewayParts): HttpLimiter<Exchange> {
+function limitsOf(parts: GatewayParts): HttpLimiter<Exchange> {
+  const { engine, headers, jitter, clock, timers, random } = parts
   return createRequestLimits<Exchange>({
     engine,
     routeOf: (exchange) => exchange.activeRoute!.route,
@@ -277,7 +322,13 @@ function limitsOf({ engine, headers, jitter, clock, timers, random, logger }: Ga
     clock,
     timers,
     random,
+    ...hooksOf(parts),
+  })
+}
+
+function hooksOf({ logger }: GatewayParts): Pick<MessageLimitsOptions, 'onError' | 'warn'> {
+  return {
     onError: (error) => logger.warn('a charge could not be settled', { error: String(error) }),
     warn: ({ code, message }) => logger.warn('the limits are used in a way that is likely wrong', { code, message }),
-  })
+  }
 }

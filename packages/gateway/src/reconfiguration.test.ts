@@ -13,7 +13,7 @@ import {
 
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
 
-/** An upstream that answers when it is told to. */
+/** An upstream that answers on demand. */
 async function startHolding(): Promise<{ url: string; held: ServerResponse[] }> {
   const held: ServerResponse[] = []
   const app = await startUpstream((_request, response) => void held.push(response))

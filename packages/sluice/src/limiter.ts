@@ -1,6 +1,7 @@
 export {
   concurrency,
   createLimiter,
+  createMemoryLimiter,
   fixedWindow,
   gcra,
   hybrid,
@@ -8,6 +9,8 @@ export {
   type LimiterOptions,
   leakyBucketMeter,
   leakyBucketQueue,
+  type MemoryLimiter,
+  type MemoryLimiterOptions,
   memoryStore,
   SluiceError,
   slidingWindowCounter,

@@ -6,7 +6,7 @@ import { CHECK_FLAGS, checkOf } from '../command-line/shared-flags.ts'
 import { EXIT_CODES } from '../output/cli-error.ts'
 import type { Paint } from '../output/terminal.ts'
 import { facts, instantText } from '../output/text.ts'
-import { countText } from './usage.ts'
+import { countText } from './callers/usage.ts'
 
 const checkCommand: Command = command({
   name: 'check',
@@ -46,7 +46,8 @@ const explainCommand: Command = command({
   },
 })
 
-function explanationText(explanation: Explanation): string {
+/** An explanation for people. */
+export function explanationText(explanation: Explanation): string {
   const { denied, block, exemption, tier, readings, rules, decision } = explanation
   const circumstances = facts([
     ['version', explanation.version],

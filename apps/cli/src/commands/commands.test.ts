@@ -18,7 +18,7 @@ import type { RunOptions, RunOutcome } from '../cli.test.support.ts'
 import { cliRunner } from '../cli.test.support.ts'
 import type { ServiceProcess } from '../service-process.test.support.ts'
 import { startServiceProcess } from '../service-process.test.support.ts'
-import { moveToStage } from './versions.ts'
+import { moveToStage } from './rules/versions.ts'
 
 // Every command against the real service. The tests share one service; each has resources and callers of its own.
 

@@ -49,7 +49,7 @@ describe('call', () => {
     expect(failure).toMatchObject({ kind: 'problem', status: 400, title: 'Invalid', fields: errors })
   })
 
-  it('tells when nobody is signed in any more', async () => {
+  it('reports the end of a session', async () => {
     const signedOut = vi.fn()
     whenSignedOut(signedOut)
     const problem = { code: 'SLUICE_HTTP_UNAUTHORIZED', title: 'Unauthorized', detail: 'Sign in.' }

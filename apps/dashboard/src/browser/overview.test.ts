@@ -115,7 +115,7 @@ describe('the shell', () => {
     await page.context().close()
   })
 
-  it('says when the service is away, and goes on by itself when it is back', async () => {
+  it('says that the service is unreachable, and continues when it is back', async () => {
     const fake = await fakeService()
     const { page } = await openPage(browser, fake.url)
     await page.getByText('live', { exact: true }).waitFor()

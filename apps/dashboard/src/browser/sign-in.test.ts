@@ -53,7 +53,7 @@ describe('signing in', () => {
 
   it('says what is wrong with a key that is not valid', async () => {
     const { page } = await openPage(browser, service.url)
-    await page.getByLabel('API key').fill('slk_nobody_knows')
+    await page.getByLabel('API key').fill('slk_unknown_key')
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('alert').getByText('SLUICE_HTTP_UNAUTHORIZED').waitFor()
     expect(await page.getByLabel('API key').inputValue()).toBe('')
@@ -70,6 +70,10 @@ describe('signing in', () => {
     await page.getByLabel('API key').waitFor()
     await page.context().close()
   })
+})
+
+it('npm start suggests the demo', () => {
+  expect(service.complaints()).toContain('run `npm run demo`')
 })
 
 describe('the overview of a real service', () => {

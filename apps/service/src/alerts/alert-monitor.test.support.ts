@@ -1,4 +1,4 @@
-import type { AlertOptions } from '../alert-settings.ts'
+import type { AlertOptions } from '../settings/alert-settings.ts'
 import { AlertMonitor } from './alert-monitor.ts'
 import type { AlertNotice, AlertState } from './alert-record.ts'
 import { alertRules } from './alert-rule.ts'

@@ -32,6 +32,8 @@ export interface Silence extends AlertMark {
 export interface AlertRecord extends Pick<AlertRule, 'threshold' | 'unit'> {
   readonly id: string
   readonly rule: AlertRuleName
+  /** Key of its condition, if that is not the name of the rule. */
+  readonly condition?: string
   /** Whether it is about all nodes or about one. */
   readonly scope: 'cluster' | 'node'
   /** The node it is about; for a cluster alert, the one that fired first. */
@@ -48,6 +50,11 @@ export interface AlertRecord extends Pick<AlertRule, 'threshold' | 'unit'> {
   readonly told?: { readonly state: 'firing' | 'resolved'; readonly at: number }
   /** Number of reminders. */
   readonly reminders: number
+}
+
+/** Key of the condition of an alert. */
+export function conditionOf({ rule, condition = rule }: Pick<AlertRecord, 'rule' | 'condition'>): string {
+  return condition
 }
 
 const MS_PER_SECOND = 1000

@@ -1,7 +1,7 @@
 import { SchemaCheck } from '@sluice/core/internal'
 import { describe, expect, it } from 'vitest'
-import type { AlertOptions } from '../alert-settings.ts'
-import { ALERT_OPTIONS_SCHEMA } from '../alert-settings.ts'
+import type { AlertOptions } from '../settings/alert-settings.ts'
+import { ALERT_OPTIONS_SCHEMA } from '../settings/alert-settings.ts'
 import type { AlertRule, AlertRuleName } from './alert-rule.ts'
 import { alertRules } from './alert-rule.ts'
 

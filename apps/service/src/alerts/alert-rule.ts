@@ -1,4 +1,4 @@
-import type { AlertOptions, MeasuredRuleOptions } from '../alert-settings.ts'
+import type { AlertOptions, MeasuredRuleOptions } from '../settings/alert-settings.ts'
 
 /** Name of an alert rule. */
 export type AlertRuleName = 'store-latency' | 'denial-rate' | 'store-errors' | 'config-lag'
@@ -64,24 +64,48 @@ export interface SharedParts {
   readonly redis: { readonly prefix: string } | undefined
 }
 
-/**
- * The coordinator of a rule; undefined for a rule about one node. Alerts about Redis use the shared database if there
- * is one, and alerts about the database use Redis, because the subject of an alert may be down.
- */
-function coordinatorOf(rule: AlertRuleName, { databaseUrl, redis }: SharedParts): Coordinator | undefined {
-  if (rule === 'config-lag') {
-    if (databaseUrl === undefined) return undefined
-    return redis === undefined ? 'database' : 'redis'
-  }
-  if (redis === undefined) return undefined
-  return databaseUrl === undefined ? 'redis' : 'database'
+/** What is evaluated: a rule over all nodes, or a rule on one node. */
+export interface AlertCondition {
+  /** Unique in the deployment: the name of the rule, and the id of the node for a condition of one node. */
+  readonly key: string
+  readonly rule: AlertRule
+  readonly scope: 'cluster' | 'node'
+  /** Whether the signals of all nodes are added up. Otherwise it is evaluated over those of this node. */
+  readonly isOverAllNodes: boolean
+  /** Key of the condition that reports this one as well: while that is true, this one is not. */
+  readonly coveredBy?: string
 }
 
-/** The rules with this coordinator; undefined: those about one node. */
-export function rulesThrough(
-  coordinator: Coordinator | undefined,
+/** A condition of one node must be true for at least so long: the signals of other nodes may be 5 seconds old. */
+const LEAST_FOR_MS = 30_000
+
+/**
+ * The conditions that this node evaluates and coordinates with others through `coordinator`. Empty if nodes share
+ * nothing. Those about Redis use the shared database if there is one, and those about the database use Redis, because
+ * what an alert is about may be unreachable.
+ */
+export function conditionsThrough(
+  coordinator: Coordinator,
   rules: readonly AlertRule[],
-  shared: SharedParts,
-): readonly AlertRule[] {
-  return rules.filter(({ name }) => coordinatorOf(name, shared) === coordinator)
+  { databaseUrl, redis, nodeId }: SharedParts & { readonly nodeId: string },
+): readonly AlertCondition[] {
+  const hasDatabase = databaseUrl !== undefined
+  const hasRedis = redis !== undefined
+  const there = (hasDatabase ? ['database'] : []).concat(hasRedis ? ['redis'] : [])
+  return rules.flatMap((rule): readonly AlertCondition[] => {
+    const isAboutRules = rule.name === 'config-lag'
+    if (coordinator !== (isAboutRules ? there.at(-1) : there[0])) return []
+    const ofNode = { key: `${rule.name}@${nodeId}`, rule, scope: 'node', isOverAllNodes: false } as const
+    const ofAll = { key: rule.name, rule, scope: 'cluster', isOverAllNodes: true } as const
+    if (isAboutRules) return hasDatabase ? [{ ...ofAll, isOverAllNodes: false }] : [ofNode]
+    if (rule.name === 'denial-rate') return [ofAll]
+    if (!hasRedis) return [ofNode]
+    const patient = { ...rule, forMs: Math.max(rule.forMs, LEAST_FOR_MS) }
+    return [ofAll, { ...ofNode, rule: patient, coveredBy: ofAll.key }]
+  })
+}
+
+/** Whether this node shares nothing with others: then all rules are about it. */
+export function sharesNothing({ databaseUrl, redis }: SharedParts): boolean {
+  return databaseUrl === undefined && redis === undefined
 }

@@ -1,12 +1,15 @@
 import type { StoredDocument } from '@sluice/config-store'
 import { FakeClock } from '@sluice/testing'
-import type { AlertOptions } from '../alert-settings.ts'
+import type { ReportExchange } from '../observability/cluster/report-exchange.ts'
+import type { AlertOptions } from '../settings/alert-settings.ts'
 import type { AlertNotice } from './alert-record.ts'
-import { alertRules } from './alert-rule.ts'
+import type { AlertCondition } from './alert-rule.ts'
+import { alertRules, conditionsThrough } from './alert-rule.ts'
 import type { SignalSnapshot } from './alert-signals.ts'
 import { TestLog } from './alerts.test.support.ts'
 import { ClusterAlerts } from './cluster-alerts.ts'
 import type { ClusterState, SharedDocument } from './cluster-state.ts'
+import { SharedSignals } from './shared-signals.ts'
 import type { StatePart } from './state-file.ts'
 
 const QUIET: SignalSnapshot = {
@@ -38,16 +41,25 @@ class TestNode {
   readonly name: string
   /** Whether calls of its store fail. */
   fails = false
+  /** What it has counted instead. */
+  storeCalls: SignalSnapshot['storeCalls'] | undefined
   /** Whether it reaches the shared document. */
   isConnected = true
   readonly log: TestLog = new TestLog()
   alerts: ClusterAlerts | undefined
+  /** Undefined where each node evaluates its own calls. */
+  shared: SharedSignals | undefined
   channel: TestChannel
   kept: string | undefined
 
   constructor(name: string, channel: TestChannel) {
     this.name = name
     this.channel = channel
+  }
+
+  get signals(): SignalSnapshot {
+    if (this.storeCalls !== undefined) return { ...QUIET, storeCalls: this.storeCalls }
+    return this.fails ? FAILING : QUIET
   }
 }
 
@@ -66,6 +78,13 @@ class TestChannel {
   }
 }
 
+/** What a test decides about its cluster. */
+export interface TestClusterOptions {
+  readonly remindEverySeconds?: number
+  /** Whether conditions are evaluated over all nodes, as with Redis. Default: over the calls of each. */
+  readonly isOverAllNodes?: boolean
+}
+
 /** Several nodes, the document they share, and a receiver. A second passes when the test says so. */
 export class TestCluster {
   readonly nodes: readonly TestNode[]
@@ -76,12 +95,15 @@ export class TestCluster {
   writes = 0
   readonly #clock = new FakeClock()
   readonly #remindEveryMs: number
+  readonly #isOverAllNodes: boolean
+  readonly #published = new Map<string, string>()
   #document: StoredDocument | undefined
   #second = 0
   #ids = 0
 
-  constructor(count: number, { remindEverySeconds = 0 }: { readonly remindEverySeconds?: number } = {}) {
+  constructor(count: number, { remindEverySeconds = 0, isOverAllNodes = false }: TestClusterOptions = {}) {
     this.#remindEveryMs = remindEverySeconds * 1000
+    this.#isOverAllNodes = isOverAllNodes
     this.nodes = Array.from({ length: count }, (_, index) => new TestNode(`node-${index + 1}`, new TestChannel()))
     for (const node of this.nodes) this.start(node)
   }
@@ -112,13 +134,18 @@ export class TestCluster {
         return Promise.resolve()
       },
     }
+    const nowMs = (): number => this.#clock.nowMicros() / 1000
+    if (this.#isOverAllNodes) {
+      const exchange = this.#exchangeOf(node)
+      node.shared = new SharedSignals({ exchange, nodeId: node.name, nowMs, log: node.log })
+    }
     node.alerts = new ClusterAlerts({
       document: this.#documentOf(node),
-      rules: alertRules(OPTIONS),
+      conditions: this.#conditionsOf(node),
       remindEveryMs: this.#remindEveryMs,
       nodeId: node.name,
       nodeName: node.name,
-      nowMs: () => this.#clock.nowMicros() / 1000,
+      nowMs,
       newId: () => `id${++this.#ids}`,
       channel: node.channel,
       log: node.log,
@@ -149,9 +176,11 @@ export class TestCluster {
 
   /** All nodes look at the same time. */
   async look(): Promise<void> {
-    const running = this.nodes.flatMap(({ alerts, fails }) => (alerts === undefined ? [] : [{ alerts, fails }]))
-    for (const { alerts, fails } of running) alerts.evaluate(fails ? FAILING : QUIET)
-    await Promise.all(running.map(({ alerts }) => alerts.settled()))
+    const running = this.nodes.filter(({ alerts }) => alerts !== undefined)
+    for (const { shared, signals } of running) shared?.exchange(signals)
+    await Promise.all(running.map(({ shared }) => shared?.settled()))
+    for (const { alerts, shared, signals } of running) alerts!.evaluate(signals, shared?.total(signals))
+    await Promise.all(running.map(({ alerts }) => alerts!.settled()))
   }
 
   /** The receiver gets what running nodes have for it. */
@@ -167,6 +196,29 @@ export class TestCluster {
   /** Loses the document, as a Redis without persistence does. */
   loseDocument(): void {
     this.#document = undefined
+  }
+
+  #conditionsOf({ name }: TestNode): readonly AlertCondition[] {
+    const rules = alertRules(OPTIONS)
+    if (!this.#isOverAllNodes) {
+      return rules.map((rule) => ({ key: rule.name, rule, scope: 'cluster', isOverAllNodes: false }))
+    }
+    return conditionsThrough('redis', rules, { databaseUrl: undefined, redis: { prefix: 'p' }, nodeId: name })
+  }
+
+  #exchangeOf(node: TestNode): ReportExchange {
+    const reached = async (): Promise<Map<string, string>> => {
+      await Promise.resolve()
+      if (!node.isConnected) throw new Error('the signals cannot be reached')
+      return this.#published
+    }
+    return {
+      everyMs: { report: 1000, decisions: 5000, signals: 5000 },
+      lostAfterMs: 5000,
+      publish: async (_, name, body) => void (await reached()).set(name, body),
+      readAll: async () => Array.from(await reached(), ([name, body]) => ({ node: name, body })),
+      remove: async (name) => void (await reached()).delete(name),
+    }
   }
 
   #documentOf(node: TestNode): SharedDocument {

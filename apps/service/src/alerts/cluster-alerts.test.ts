@@ -380,8 +380,8 @@ describe('whatever happens (property)', () => {
     })
 
   /** Plays the steps, and lets everything be well again. */
-  async function play(steps: readonly Step[]): Promise<TestCluster> {
-    const cluster = new TestCluster(COUNT)
+  async function play(steps: readonly Step[], isOverAllNodes = false): Promise<TestCluster> {
+    const cluster = new TestCluster(COUNT, { isOverAllNodes })
     await cluster.seconds(3)
     for (const step of steps) {
       ACTIONS[step.action]!(cluster, cluster.node(step.node))
@@ -399,8 +399,8 @@ describe('whatever happens (property)', () => {
 
   it('without failures of nodes, every message comes once, the end after the beginning', async () => {
     await fc.assert(
-      fc.asyncProperty(stepsOf('fail', 'recover', 'receiver'), async (steps) => {
-        const cluster = await play(steps)
+      fc.asyncProperty(stepsOf('fail', 'recover', 'receiver'), fc.boolean(), async (steps, isOverAllNodes) => {
+        const cluster = await play(steps, isOverAllNodes)
         expect(new Set(cluster.told).size).toBe(cluster.told.length)
         const { alerts, outbox, holders } = cluster.state
         expect([outbox, holders]).toEqual([[], {}])
@@ -416,8 +416,8 @@ describe('whatever happens (property)', () => {
 
   it('with failures, no message is lost, and nothing is left behind', async () => {
     await fc.assert(
-      fc.asyncProperty(stepsOf(...Object.keys(ACTIONS)), async (steps) => {
-        const cluster = await play(steps)
+      fc.asyncProperty(stepsOf(...Object.keys(ACTIONS)), fc.boolean(), async (steps, isOverAllNodes) => {
+        const cluster = await play(steps, isOverAllNodes)
         const { alerts, outbox, holders } = cluster.state
         expect([outbox, holders]).toEqual([[], {}])
         for (const { id, state } of alerts) {

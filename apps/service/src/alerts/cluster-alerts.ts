@@ -2,21 +2,22 @@ import type { StoredDocument } from '@sluice/config-store'
 import type { Alert } from '@sluice/contract'
 import type { Logger, NowMs } from '@sluice/runtime'
 import { errorFields } from '../observability/error-fields.ts'
-import type { AlertActor, SilenceOrder, Watch } from './alert-record.ts'
-import { nextWatch, shownAlert, summaryOf } from './alert-record.ts'
-import type { AlertRule, AlertRuleName } from './alert-rule.ts'
+import type { AlertActor, AlertRecord, SilenceOrder, Watch } from './alert-record.ts'
+import { conditionOf, nextWatch, shownAlert, summaryOf } from './alert-record.ts'
+import type { AlertCondition } from './alert-rule.ts'
 import type { SignalSnapshot } from './alert-signals.ts'
 import { readingOf } from './alert-signals.ts'
 import type { ClusterState, Measured, NodeView, SharedDocument } from './cluster-state.ts'
 import { advance, keysOf, merged, NO_ALERTS } from './cluster-state.ts'
+import type { TotalSignals } from './shared-signals.ts'
 import type { StatePart } from './state-file.ts'
 import type { WebhookChannel } from './webhook-channel.ts'
 
 /** Options of {@link ClusterAlerts}. */
 export interface ClusterAlertsParts {
   readonly document: SharedDocument
-  /** Rules about what nodes share. The same on all nodes. */
-  readonly rules: readonly AlertRule[]
+  /** What this node evaluates. Those of the cluster are the same on all nodes, and precede those that they cover. */
+  readonly conditions: readonly AlertCondition[]
   /** See {@link AlertMonitorParts}. */
   readonly remindEveryMs: number
   /** Unique id of this node, kept across restarts. */
@@ -44,13 +45,14 @@ const ALONE_AFTER_MS = 30_000
 const MAX_ATTEMPTS = 10
 
 /**
- * Alerts about what nodes share, sent once for all nodes. docs/decisions/2026-11-17-cluster-alerts.md has the
- * invariants and failure cases. Has no timer: call {@link ClusterAlerts.evaluate}.
+ * The alerts that nodes share: each is sent once, and any node may change it. docs/decisions has the invariants and
+ * failure cases: 2026-11-17-cluster-alerts.md for the delivery, 2026-11-18-alerts-over-all-nodes.md for what is
+ * evaluated. Has no timer: call {@link ClusterAlerts.evaluate}.
  */
 export class ClusterAlerts {
   readonly #parts: ClusterAlertsParts
-  readonly #watches = new Map<AlertRuleName, Watch>()
-  readonly #holding = new Map<AlertRuleName, Measured>()
+  readonly #watches = new Map<string, Watch>()
+  readonly #holding = new Map<string, Measured>()
   /** When each entry and claim of other nodes last changed. */
   readonly #seenSince = new Map<string, number>()
   /** Own messages; `sent` once the channel has accepted one. */
@@ -75,22 +77,37 @@ export class ClusterAlerts {
     this.#state = parts.copy.load() ?? NO_ALERTS
     this.#savedBody = JSON.stringify(this.#state)
     const nowMs = this.#nowMs()
-    for (const { name } of parts.rules) {
-      // Its condition was true before the restart: it resolves after the usual time.
-      if (this.#isHolder(name)) this.#watches.set(name, { state: 'firing', since: nowMs })
+    for (const { key } of parts.conditions) {
+      // It was true before the restart: it resolves after the usual time.
+      if (this.#isHolder(key)) this.#watches.set(key, { state: 'firing', since: nowMs })
     }
   }
 
-  /** Evaluates all rules and synchronizes the shared state if needed. Call it about once a second. */
-  evaluate(signals: SignalSnapshot): void {
+  /**
+   * Evaluates all conditions and synchronizes the shared state if needed. Call it about once a second. `total`: the
+   * signals of all nodes; undefined as long as they are not known, and then nothing is evaluated that depends on them.
+   */
+  evaluate(own: SignalSnapshot, total: TotalSignals | undefined): void {
     const nowMs = this.#nowMs()
-    for (const rule of this.#parts.rules) this.#update(rule, readingOf(rule, signals), nowMs)
+    const isTrue = new Set<string>()
+    for (const condition of this.#parts.conditions) {
+      const { key, rule, isOverAllNodes, coveredBy } = condition
+      if (total === undefined && (isOverAllNodes || coveredBy !== undefined)) continue
+      const value = readingOf(rule, isOverAllNodes ? total!.signals : own)
+      const isAbove = value !== undefined && value > rule.threshold
+      const holds = isAbove && !(coveredBy !== undefined && isTrue.has(coveredBy))
+      if (holds) isTrue.add(key)
+      this.#update(condition, { value: holds ? value : undefined, nowMs }, isOverAllNodes ? total : undefined)
+    }
     if (!this.#isSyncing && this.#isDue(nowMs)) this.#track(this.#enqueue())
   }
 
-  /** Newest first. */
-  list(): readonly Alert[] {
-    return this.#state.alerts.map((record) => this.#shown(record)).reverse()
+  /** Newest first. `own`: only those of the cluster and of this node. */
+  list(only?: 'own'): readonly Alert[] {
+    const isOwn = (record: AlertRecord): boolean =>
+      record.scope === 'cluster' || this.#parts.conditions.some(({ key }) => key === conditionOf(record))
+    const listed = only === 'own' ? this.#state.alerts.filter(isOwn) : this.#state.alerts
+    return listed.map((record) => this.#shown(record)).reverse()
   }
 
   /** Undefined if there is no such alert. */
@@ -108,7 +125,8 @@ export class ClusterAlerts {
     const silence = { at, by, ...(note === undefined ? {} : { note }), until: at + durationMs }
     return this.#changeAlert(id, (state) => {
       const record = state.alerts.find((each) => each.id === id)
-      return record === undefined ? state : { ...state, silences: { ...state.silences, [record.rule]: silence } }
+      if (record === undefined) return state
+      return { ...state, silences: { ...state.silences, [conditionOf(record)]: silence } }
     })
   }
 
@@ -123,28 +141,38 @@ export class ClusterAlerts {
     return record === undefined ? undefined : this.#shown(record)
   }
 
-  #update(rule: AlertRule, value: number | undefined, nowMs: number): void {
-    const { name, threshold, unit } = rule
-    const before = this.#watches.get(name) ?? { state: 'ok', since: nowMs }
-    const holds = value !== undefined && value > threshold
-    const after = nextWatch(before, { holds, nowMs }, rule)
-    this.#watches.set(name, after)
-    if (after.state !== 'firing') this.#holding.delete(name)
-    else if (holds) this.#holding.set(name, { value, threshold, unit, summary: summaryOf(rule, value) })
-    else if (!this.#holding.has(name)) {
-      // After a restart, the measured value is unknown.
-      this.#holding.set(name, { value: threshold, threshold, unit, summary: summaryOf(rule, threshold) })
+  /** `value`: undefined unless the condition is true. */
+  #update(
+    { key, rule }: AlertCondition,
+    sight: { value?: number | undefined; nowMs: number },
+    total?: TotalSignals,
+  ): void {
+    const { threshold, unit } = rule
+    const { value, nowMs } = sight
+    const before = this.#watches.get(key) ?? { state: 'ok', since: nowMs }
+    const after = nextWatch(before, { holds: value !== undefined, nowMs }, rule)
+    this.#watches.set(key, after)
+    if (after.state !== 'firing') this.#holding.delete(key)
+    // After a restart, the measured value is unknown.
+    else if (value !== undefined || !this.#holding.has(key)) {
+      const measured = value ?? threshold
+      this.#holding.set(key, {
+        value: measured,
+        threshold,
+        unit,
+        summary: summaryOf(rule, measured) + countedText(total),
+      })
     }
   }
 
   #isDue(nowMs: number): boolean {
-    const isOutOfDate = this.#parts.rules.some(({ name }) => this.#holding.has(name) !== this.#isHolder(name))
+    const isOutOfDate = this.#parts.conditions.some(({ key }) => this.#holding.has(key) !== this.#isHolder(key))
     const isLost = this.#lostSinceMs !== undefined
     return isOutOfDate || isLost || this.#finished().size > 0 || nowMs - this.#syncedAtMs >= SYNC_EVERY_MS
   }
 
-  #isHolder(rule: AlertRuleName): boolean {
-    return this.#state.holders[rule]?.[this.#parts.nodeId] !== undefined
+  #isHolder(condition: string): boolean {
+    return this.#state.holders[condition]?.[this.#parts.nodeId] !== undefined
   }
 
   /** Own messages that the channel has delivered or given up. */
@@ -244,16 +272,15 @@ export class ClusterAlerts {
   }
 
   #view(now: Pick<NodeView, 'nowMs' | 'renews' | 'finished' | 'isGone'>): NodeView {
-    const { nodeId, nodeName, rules, remindEveryMs, newId } = this.#parts
-    const holding = this.#holding
-    return { ...now, node: nodeId, nodeName, rules: rules.map(({ name }) => name), holding, remindEveryMs, newId }
+    const { nodeId, nodeName, conditions, remindEveryMs, newId } = this.#parts
+    return { ...now, node: nodeId, nodeName, conditions, holding: this.#holding, remindEveryMs, newId }
   }
 
   #adopt(next: ClusterState): void {
     const { log, copy } = this.#parts
-    for (const { id, rule, state, summary, node } of next.alerts) {
+    for (const { id, rule, scope, state, summary, node } of next.alerts) {
       const before = this.#state.alerts.find((record) => record.id === id)
-      const fields = { alert: id, rule, scope: 'cluster', node }
+      const fields = { alert: id, rule, scope, node }
       if (before === undefined && state === 'firing') log.warn('an alert fires', { ...fields, summary })
       else if (before?.state === 'firing' && state === 'resolved') log.info('an alert is resolved', fields)
     }
@@ -286,12 +313,19 @@ export class ClusterAlerts {
     this.#work.add(tracked)
   }
 
-  #shown(record: ClusterState['alerts'][number]): Alert {
-    return shownAlert(record, this.#state.silences[record.rule], this.#nowMs())
+  #shown(record: AlertRecord): Alert {
+    return shownAlert(record, this.#state.silences[conditionOf(record)], this.#nowMs())
   }
 
   /** Whole milliseconds. */
   #nowMs(): number {
     return Math.floor(this.#parts.nowMs())
   }
+}
+
+/** Whose calls were counted, for a condition over all nodes. */
+function countedText(total: TotalSignals | undefined): string {
+  if (total === undefined) return ''
+  if (total.isPartial) return ' (counted on this node only: the figures of other nodes cannot be read)'
+  return total.nodes === 1 ? '' : ` (${total.nodes} nodes together)`
 }

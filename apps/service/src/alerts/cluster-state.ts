@@ -2,8 +2,8 @@ import type { DocumentTable, StoredDocument } from '@sluice/config-store'
 import type { Sleep } from '@sluice/runtime'
 import { keyDigest } from '@sluice/runtime'
 import type { AlertNotice, AlertRecord, Silence } from './alert-record.ts'
-import { dueNotice, isSilent, noticeId, noticeText, shownAlert, withTold } from './alert-record.ts'
-import type { AlertRuleName } from './alert-rule.ts'
+import { conditionOf, dueNotice, isSilent, noticeId, noticeText, shownAlert, withTold } from './alert-record.ts'
+import type { AlertCondition } from './alert-rule.ts'
 
 /** The measurement of a condition that is true. */
 export type Measured = Pick<AlertRecord, 'value' | 'threshold' | 'unit' | 'summary'>
@@ -17,19 +17,21 @@ export interface ClaimedNotice {
 }
 
 /**
- * The alerts of a cluster: plain data that all nodes share, see docs/decisions/2026-11-17-cluster-alerts.md. No time in
- * it is compared with the clock of another node.
+ * The alerts of a cluster: plain data that all nodes share, see docs/decisions/2026-11-17-cluster-alerts.md. Silences,
+ * holders and ids are those of conditions, by their keys. No time in it is compared with the clock of another node.
  */
 export interface ClusterState {
-  readonly silences: { readonly [Name in AlertRuleName]?: Silence }
-  /** Oldest first. At most one alert per rule is firing. */
+  readonly silences: Readonly<Record<string, Silence>>
+  /** Oldest first. At most one alert per condition is firing. */
   readonly alerts: readonly AlertRecord[]
   /** Oldest first. */
   readonly outbox: readonly ClaimedNotice[]
-  /** Nodes on which the condition of a rule is true, with their heartbeats. */
-  readonly holders: { readonly [Name in AlertRuleName]?: Readonly<Record<string, number>> }
-  /** Id of the next alert of each rule: fixed in advance, so that partitioned nodes use the same one. */
-  readonly nextIds: { readonly [Name in AlertRuleName]?: string }
+  /** Nodes that find a condition true, with their heartbeats. */
+  readonly holders: Readonly<Record<string, Readonly<Record<string, number>>>>
+  /**
+   * Id of the next alert of each condition of the cluster: fixed in advance, so that partitioned nodes use the same.
+   */
+  readonly nextIds: Readonly<Record<string, string>>
 }
 
 export const NO_ALERTS: ClusterState = { silences: {}, alerts: [], outbox: [], holders: {}, nextIds: {} }
@@ -41,10 +43,10 @@ export interface NodeView {
   /** Name of the node for people. */
   readonly nodeName: string
   readonly nowMs: number
-  /** Rules that it evaluates for the cluster. */
-  readonly rules: readonly AlertRuleName[]
-  /** Rules whose condition is true on it. */
-  readonly holding: ReadonlyMap<AlertRuleName, Measured>
+  /** What it evaluates. */
+  readonly conditions: readonly Pick<AlertCondition, 'key' | 'scope' | 'rule'>[]
+  /** What it finds true, by the key of the condition. */
+  readonly holding: ReadonlyMap<string, Measured>
   /** Whether to renew its entries and claims. */
   readonly renews: boolean
   /** Whether another node has not renewed an entry or claim for too long, by its key of {@link keysOf}. */
@@ -60,9 +62,12 @@ export interface NodeView {
 const MAX_ALERTS = 50
 const MAX_NOTICES = 100
 
+/** An ended silence is kept for a day, so that a node that was disconnected does not bring back an older one. */
+const SILENCE_KEPT_MS = 86_400_000
+
 /** Changes when the node renews its entry. */
-function holderKey(rule: string, node: string, beat: number): string {
-  return `holder ${rule} ${node} ${beat}`
+function holderKey(condition: string, node: string, beat: number): string {
+  return `holder ${condition} ${node} ${beat}`
 }
 
 /** Changes when the node renews its claim. */
@@ -72,8 +77,8 @@ function claimKey({ notice, node, beat }: ClaimedNotice): string {
 
 /** All keys of a state. */
 export function keysOf({ holders, outbox }: ClusterState): readonly string[] {
-  const held = Object.entries(holders).flatMap(([rule, nodes]) =>
-    Object.entries(nodes).map(([node, beat]) => holderKey(rule, node, beat)),
+  const held = Object.entries(holders).flatMap(([condition, nodes]) =>
+    Object.entries(nodes).map(([node, beat]) => holderKey(condition, node, beat)),
   )
   return [...held, ...outbox.map(claimKey)]
 }
@@ -86,45 +91,57 @@ export function advance(state: ClusterState, view: NodeView): ClusterState {
   const holders = nextHolders(state, view)
   const opened = nextAlerts({ ...state, holders, nextIds: nextIdsOf(state, view) }, view)
   const next = addNotices(opened, view)
-  return { ...next, alerts: keptAlerts(next.alerts), outbox: nextOutbox(next, view).slice(-MAX_NOTICES) }
+  return {
+    ...next,
+    silences: keptSilences(next.silences, view),
+    alerts: keptAlerts(next.alerts),
+    outbox: nextOutbox(next, view).slice(-MAX_NOTICES),
+  }
 }
 
 function nextHolders({ holders }: ClusterState, view: NodeView): ClusterState['holders'] {
-  const { node, rules, holding, renews, isGone } = view
-  const names = new Set([...Object.keys(holders), ...rules]) as Set<AlertRuleName>
-  const next = Array.from(names, (rule): [AlertRuleName, Record<string, number>] => {
-    const others = Object.entries(holders[rule] ?? {}).filter(
-      ([other, beat]) => other !== node && !isGone(holderKey(rule, other, beat)),
+  const { node, conditions, holding, renews, isGone } = view
+  const keys = new Set([...Object.keys(holders), ...conditions.map(({ key }) => key)])
+  const next = Array.from(keys, (key): [string, Record<string, number>] => {
+    const others = Object.entries(holders[key] ?? {}).filter(
+      ([other, beat]) => other !== node && !isGone(holderKey(key, other, beat)),
     )
-    const before = holders[rule]?.[node]
+    const before = holders[key]?.[node]
     const own = before === undefined ? 1 : before + (renews ? 1 : 0)
-    return [rule, Object.fromEntries(holding.has(rule) ? [...others, [node, own]] : others)]
+    return [key, Object.fromEntries(holding.has(key) ? [...others, [node, own]] : others)]
   })
   return Object.fromEntries(next.filter(([, nodes]) => Object.keys(nodes).length > 0))
 }
 
-function nextIdsOf({ nextIds }: ClusterState, { rules, newId }: NodeView): ClusterState['nextIds'] {
-  const missing = rules.filter((rule) => nextIds[rule] === undefined)
-  return missing.length === 0 ? nextIds : { ...nextIds, ...Object.fromEntries(missing.map((rule) => [rule, newId()])) }
+function nextIdsOf({ nextIds }: ClusterState, { conditions, newId }: NodeView): ClusterState['nextIds'] {
+  const missing = conditions.filter(({ key, scope }) => scope === 'cluster' && nextIds[key] === undefined)
+  return missing.length === 0
+    ? nextIds
+    : { ...nextIds, ...Object.fromEntries(missing.map(({ key }) => [key, newId()])) }
 }
 
-/** Fires alerts whose condition is true on a node, and resolves those whose condition is true on none. */
-function nextAlerts(state: ClusterState, { nodeName, nowMs, holding, renews }: NodeView): ClusterState {
+/** Fires alerts whose condition a node finds true, and resolves those whose condition none finds true. */
+function nextAlerts(
+  state: ClusterState,
+  { nodeName, nowMs, conditions, holding, renews, newId }: NodeView,
+): ClusterState {
   const { holders } = state
   const nextIds = { ...state.nextIds }
   const alerts = state.alerts.map((record): AlertRecord => {
     if (record.state !== 'firing') return record
-    if (holders[record.rule] === undefined) return { ...record, state: 'resolved', resolvedAt: nowMs }
-    const measured = renews ? holding.get(record.rule) : undefined
+    if (holders[conditionOf(record)] === undefined) return { ...record, state: 'resolved', resolvedAt: nowMs }
+    const measured = renews ? holding.get(conditionOf(record)) : undefined
     return measured === undefined ? record : { ...record, ...measured }
   })
-  for (const [rule, measured] of holding) {
-    if (alerts.some((record) => record.rule === rule && record.state === 'firing')) continue
-    // `nextIdsOf` has set one for every rule.
-    const id = nextIds[rule]!
-    nextIds[rule] = keyDigest(id)
-    const about = { id, rule, scope: 'cluster', node: nodeName, state: 'firing', firedAt: nowMs, reminders: 0 } as const
-    alerts.push({ ...about, ...measured })
+  for (const { key, scope, rule } of conditions) {
+    const measured = holding.get(key)
+    if (measured === undefined) continue
+    if (alerts.some((record) => conditionOf(record) === key && record.state === 'firing')) continue
+    // Only its own node opens an alert of a node, so no other node has to know its id in advance.
+    const id = nextIds[key] ?? newId()
+    if (scope === 'cluster') nextIds[key] = keyDigest(id)
+    const about = { id, rule: rule.name, scope, node: nodeName, state: 'firing', firedAt: nowMs, reminders: 0 } as const
+    alerts.push({ ...about, ...(key === rule.name ? {} : { condition: key }), ...measured })
   }
   return { ...state, alerts, nextIds }
 }
@@ -133,7 +150,7 @@ function nextAlerts(state: ClusterState, { nodeName, nowMs, holding, renews }: N
 function addNotices(state: ClusterState, { node, nowMs, remindEveryMs }: NodeView): ClusterState {
   const outbox = [...state.outbox]
   const alerts = state.alerts.map((record) => {
-    const silence = state.silences[record.rule]
+    const silence = state.silences[conditionOf(record)]
     const kind = dueNotice(record, { nowMs, isSilent: isSilent(silence, nowMs), remindEveryMs })
     if (kind === undefined) return record
     const alert = shownAlert(record, silence, nowMs)
@@ -167,6 +184,12 @@ function keptAlerts(alerts: readonly AlertRecord[]): readonly AlertRecord[] {
   })
 }
 
+/** Drops silences that ended long ago: nodes come and go, and their conditions with them. */
+function keptSilences(silences: ClusterState['silences'], { nowMs }: NodeView): ClusterState['silences'] {
+  const kept = Object.entries(silences).filter(([, { until }]) => until + SILENCE_KEPT_MS > nowMs)
+  return Object.fromEntries(kept)
+}
+
 /** A node that is reconnected, and its copy of the state. */
 export interface ReturningNode extends Pick<NodeView, 'node' | 'nowMs'> {
   readonly own: ClusterState
@@ -175,17 +198,17 @@ export interface ReturningNode extends Pick<NodeView, 'node' | 'nowMs'> {
 /**
  * The shared state with the changes that a node made while it was disconnected.
  *
- * An alert that the node opened becomes one of the cluster. If another alert of the rule fires by now, it is resolved.
+ * An alert that the node opened becomes one of all. If another alert of the condition fires by now, it is resolved.
  * For an alert that both have, the shared state counts.
  */
 export function merged(shared: ClusterState, { own, node, nowMs }: ReturningNode): ClusterState {
   const known = new Map(shared.alerts.map((record) => [record.id, record]))
-  const isFiring = (rule: AlertRuleName): boolean =>
-    shared.alerts.some((record) => record.rule === rule && record.state === 'firing')
+  const isFiring = (condition: string): boolean =>
+    shared.alerts.some((record) => conditionOf(record) === condition && record.state === 'firing')
   const added = own.alerts
     .filter(({ id }) => !known.has(id))
     .map((record): AlertRecord => {
-      if (record.state !== 'firing' || !isFiring(record.rule)) return record
+      if (record.state !== 'firing' || !isFiring(conditionOf(record))) return record
       return { ...record, state: 'resolved', resolvedAt: nowMs }
     })
   const both = shared.alerts.map((record) => withOwnAcknowledgement(record, own))
@@ -207,14 +230,14 @@ function withOwnAcknowledgement(record: AlertRecord, { alerts }: ClusterState): 
 }
 
 function newerSilences(shared: ClusterState['silences'], own: ClusterState['silences']): ClusterState['silences'] {
-  const mine = Object.entries(own).filter(([rule, silence]) => silence.at > (shared[rule as AlertRuleName]?.at ?? 0))
+  const mine = Object.entries(own).filter(([condition, silence]) => silence.at > (shared[condition]?.at ?? 0))
   return { ...shared, ...Object.fromEntries(mine) }
 }
 
 /** Each id is derived from the previous one: if the node has used the next id of the shared state, its own is later. */
 function laterIds(shared: ClusterState, own: ClusterState): ClusterState['nextIds'] {
   const used = new Set(own.alerts.map(({ id }) => id))
-  const later = Object.entries(own.nextIds).filter(([rule]) => used.has(shared.nextIds[rule as AlertRuleName] ?? ''))
+  const later = Object.entries(own.nextIds).filter(([condition]) => used.has(shared.nextIds[condition] ?? ''))
   return { ...own.nextIds, ...shared.nextIds, ...Object.fromEntries(later) }
 }
 

@@ -16,9 +16,10 @@ import { openAlerts } from './process-alerts.ts'
 const RULES = alertRules()
 
 /** A node that shares nothing with others. */
-const ALONE: Pick<AlertParts, 'shared' | 'documents'> = {
+const ALONE: Pick<AlertParts, 'shared' | 'documents' | 'exchanges'> = {
   shared: { databaseUrl: undefined, redis: undefined },
   documents: { database: noDocuments, redis: noDocuments },
+  exchanges: { database: noDocuments, redis: noDocuments },
 }
 
 function noDocuments(): never {

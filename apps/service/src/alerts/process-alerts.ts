@@ -1,13 +1,14 @@
 import type { DocumentTable } from '@sluice/config-store'
 import type { Alert, DeadLetter } from '@sluice/contract'
 import type { DeliveryCounts, Logger, NowMs, Random, Sleep } from '@sluice/runtime'
+import type { ReportExchange } from '../observability/cluster/report-exchange.ts'
 import { errorFields } from '../observability/error-fields.ts'
 import type { WebhookCounts } from '../observability/metrics/process-metrics.ts'
 import type { MainThread } from '../threads/message-bus.ts'
 import { AlertMonitor } from './alert-monitor.ts'
 import type { AlertActor, SilenceOrder } from './alert-record.ts'
 import type { AlertRule, Coordinator, SharedParts } from './alert-rule.ts'
-import { rulesThrough } from './alert-rule.ts'
+import { conditionsThrough, sharesNothing } from './alert-rule.ts'
 import type { SignalMessages } from './alert-signals.ts'
 import { mergeSignals } from './alert-signals.ts'
 import type { BlockMessages } from './block-export.ts'
@@ -15,6 +16,7 @@ import { BlockExport } from './block-export.ts'
 import type { ClusterAlertsParts } from './cluster-alerts.ts'
 import { ClusterAlerts } from './cluster-alerts.ts'
 import { sharedDocument } from './cluster-state.ts'
+import { SharedSignals } from './shared-signals.ts'
 import { StateFile } from './state-file.ts'
 import type { WebhookDelivery } from './webhook.ts'
 import { webhooksOf } from './webhook.ts'
@@ -23,11 +25,11 @@ import { WebhookChannel } from './webhook-channel.ts'
 
 /** Messages about alerts, to the main thread. Payloads and replies are plain data. */
 export interface AlertMessages {
-  /** Firing alerts first, then resolved ones; newest first. */
-  'alerts.list': () => readonly Alert[]
+  /** Firing alerts first, then resolved ones; newest first. `own`: without those of other nodes. */
+  'alerts.list': (only?: 'own') => readonly Alert[]
   /** Acknowledges an alert; replaces an earlier acknowledgement. Undefined if there is no such alert. */
   'alerts.acknowledge': (id: string, actor: AlertActor) => Alert | undefined
-  /** Silences the rule of an alert, including later alerts of it. Undefined if there is no such alert. */
+  /** Silences the condition of an alert, including later alerts of it. Undefined if there is no such alert. */
   'alerts.silence': (id: string, order: SilenceOrder) => Alert | undefined
   /** Webhook messages that could not be delivered, newest first. */
   'alerts.deadLetters': () => readonly DeadLetter[]
@@ -43,6 +45,8 @@ export interface AlertParts {
   readonly shared: SharedParts
   /** Tables through which nodes coordinate. Only those that `shared` requires are opened. */
   readonly documents: Readonly<Record<Coordinator, () => DocumentTable>>
+  /** Where nodes publish their signals, next to the document that they coordinate through. */
+  readonly exchanges: Readonly<Record<Coordinator, () => ReportExchange>>
   /** See {@link AlertMonitorParts}. */
   readonly remindEveryMs: number
   readonly node: string
@@ -91,12 +95,21 @@ export async function openAlerts(parts: AlertParts): Promise<ProcessAlerts> {
   const monitor = new AlertMonitor({
     ...common,
     node,
-    rules: rulesThrough(undefined, rules, shared),
+    rules: sharesNothing(shared) ? rules : [],
     store: file.part('monitor'),
   })
-  const clusters = await openClusters(parts, file, common)
-  const alerts = new ProcessAlerts({ monitor, clusters, channel, blocks, blockChannel, sleep, log, threads })
-  threads.handleInMain('alerts.list', () => alerts.list())
+  const sharedAlerts = await openShared(parts, file, common)
+  const alerts = new ProcessAlerts({
+    monitor,
+    shared: sharedAlerts,
+    channel,
+    blocks,
+    blockChannel,
+    sleep,
+    log,
+    threads,
+  })
+  threads.handleInMain('alerts.list', (only) => alerts.list(only))
   threads.handleInMain('alerts.acknowledge', (id, actor) => alerts.acknowledge(id, actor))
   threads.handleInMain('alerts.silence', (id, order) => alerts.silence(id, order))
   threads.handleInMain('alerts.deadLetters', () => alerts.deadLetters())
@@ -106,22 +119,32 @@ export async function openAlerts(parts: AlertParts): Promise<ProcessAlerts> {
 
 const COORDINATORS: readonly Coordinator[] = ['database', 'redis']
 
-/** The alerts of the cluster, one object for each coordinator in use. */
-async function openClusters(
-  { rules, shared, node, documents, sleep }: AlertParts,
+/** The alerts that are coordinated through one storage, and the signals of all nodes if they are about these. */
+interface SharedAlerts {
+  readonly cluster: ClusterAlerts
+  readonly signals: SharedSignals | undefined
+}
+
+/** The alerts that nodes share, for each coordinator in use. */
+async function openShared(
+  { rules, shared, node, documents, exchanges, sleep }: AlertParts,
   file: StateFile,
   common: Pick<ClusterAlertsParts, 'remindEveryMs' | 'nowMs' | 'newId' | 'channel' | 'log'>,
-): Promise<readonly ClusterAlerts[]> {
-  const groups = COORDINATORS.map((coordinator) => ({ coordinator, own: rulesThrough(coordinator, rules, shared) }))
-  const used = groups.filter(({ own }) => own.length > 0)
-  if (used.length === 0) return []
+): Promise<readonly SharedAlerts[]> {
+  if (sharesNothing(shared)) return []
   const nodeId = await nodeIdIn(file, common.newId)
-  // Nodes that share a database but not a Redis prefix are several clusters.
-  const documentName = shared.redis === undefined ? 'alerts' : `alerts:${shared.redis.prefix}`
-  return used.map(({ coordinator, own }) => {
+  // Nodes that share a database but not a Redis prefix are several clusters. 2: the version of the document.
+  const documentName = shared.redis === undefined ? 'alerts-2' : `alerts-2:${shared.redis.prefix}`
+  return COORDINATORS.flatMap((coordinator) => {
+    const conditions = conditionsThrough(coordinator, rules, { ...shared, nodeId })
+    if (conditions.length === 0) return []
     const document = sharedDocument(documents[coordinator](), documentName, sleep)
     const copy = file.part(`cluster-${coordinator}`)
-    return new ClusterAlerts({ ...common, rules: own, nodeId, nodeName: node, document, copy })
+    const hasTotal = conditions.some(({ isOverAllNodes }) => isOverAllNodes)
+    return {
+      cluster: new ClusterAlerts({ ...common, conditions, nodeId, nodeName: node, document, copy }),
+      signals: hasTotal ? new SharedSignals({ ...common, nodeId, exchange: exchanges[coordinator]() }) : undefined,
+    }
   })
 }
 
@@ -137,7 +160,7 @@ async function nodeIdIn(file: StateFile, newId: () => string): Promise<string> {
 
 interface ProcessAlertsParts extends Pick<AlertParts, 'sleep' | 'log'> {
   readonly monitor: AlertMonitor
-  readonly clusters: readonly ClusterAlerts[]
+  readonly shared: readonly SharedAlerts[]
   readonly channel: WebhookChannel
   readonly blocks: BlockExport
   readonly blockChannel: WebhookChannel
@@ -145,7 +168,8 @@ interface ProcessAlertsParts extends Pick<AlertParts, 'sleep' | 'log'> {
 }
 
 /**
- * The alerts of this process: those of the node and those of its cluster. Evaluates them once a second until `close`.
+ * The alerts of this process: its own, or those that it shares with other nodes. Evaluates them once a second until
+ * `close`.
  */
 export class ProcessAlerts {
   readonly #parts: ProcessAlertsParts
@@ -157,10 +181,11 @@ export class ProcessAlerts {
     this.#running = this.#run()
   }
 
-  list(): readonly Alert[] {
-    const { monitor, clusters } = this.#parts
+  /** See {@link AlertMessages}. */
+  list(only?: 'own'): readonly Alert[] {
+    const { monitor, shared } = this.#parts
     const rankOf = ({ state }: Alert): number => (state === 'firing' ? 0 : 1)
-    const all = [...monitor.list(), ...clusters.flatMap((cluster) => cluster.list())]
+    const all = [...monitor.list(), ...shared.flatMap(({ cluster }) => cluster.list(only))]
     return all.toSorted((one, other) => rankOf(one) - rankOf(other) || other.firedAt - one.firedAt)
   }
 
@@ -185,9 +210,9 @@ export class ProcessAlerts {
     return outcome === 'unknown' ? this.#parts.channel.redeliver(id) : outcome
   }
 
-  /** Number of alerts that fire. */
+  /** Number of alerts that fire, of the cluster and of this node. */
   firingCount(): number {
-    return this.list().filter(({ state }) => state === 'firing').length
+    return this.list('own').filter(({ state }) => state === 'firing').length
   }
 
   webhookCounts(): WebhookCounts {
@@ -206,16 +231,17 @@ export class ProcessAlerts {
 
   /** Stops evaluating, ends delivery attempts, and saves. Pending messages are delivered after the next start. */
   async close(): Promise<void> {
-    const { monitor, clusters, channel, blockChannel } = this.#parts
+    const { monitor, shared, channel, blockChannel } = this.#parts
     this.#closing.abort()
     await this.#running
     await monitor.settled()
-    await Promise.all(clusters.map((cluster) => cluster.settled()))
+    await Promise.all(shared.map(({ signals }) => signals?.close()))
+    await Promise.all(shared.map(({ cluster }) => cluster.settled()))
     await Promise.all([channel.close(), blockChannel.close()])
   }
 
   async #inCluster(change: (cluster: ClusterAlerts) => Promise<Alert | undefined>): Promise<Alert | undefined> {
-    for (const cluster of this.#parts.clusters) {
+    for (const { cluster } of this.#parts.shared) {
       const alert = await change(cluster)
       if (alert !== undefined) return alert
     }
@@ -233,12 +259,15 @@ export class ProcessAlerts {
   }
 
   async #evaluate(): Promise<void> {
-    const { monitor, clusters, threads, log } = this.#parts
+    const { monitor, shared, threads, log } = this.#parts
     try {
       const { replies } = await threads.gather('alerts.signals')
-      const signals = mergeSignals(replies)
-      monitor.evaluate(signals)
-      for (const cluster of clusters) cluster.evaluate(signals)
+      const own = mergeSignals(replies)
+      monitor.evaluate(own)
+      for (const { cluster, signals } of shared) {
+        signals?.exchange(own)
+        cluster.evaluate(own, signals?.total(own))
+      }
     } catch (error) {
       log.error('could not evaluate alerts', { error: errorFields(error) })
     }

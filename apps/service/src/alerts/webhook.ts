@@ -8,7 +8,7 @@ import type { Cidr } from '@sluice/core/internal'
 import { CidrTable, parseCidr, parseIp } from '@sluice/core/internal'
 import { keyDigest } from '@sluice/runtime'
 import { ServiceError } from '../service-error.ts'
-import type { WebhookSettings } from '../settings.ts'
+import type { WebhookSettings } from '../settings/settings.ts'
 
 /** A receiver of webhooks. */
 export interface Webhook {

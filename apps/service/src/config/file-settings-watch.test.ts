@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import { Logger, LogOutput } from '@sluice/runtime'
 import { describe, expect, it } from 'vitest'
-import type { GivenSettings } from '../setting-sources.ts'
+import type { GivenSettings } from '../settings/flags-environment-file.ts'
 import { FileSettingsWatch } from './file-settings-watch.ts'
 
 interface Line {

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FileContent } from '@sluice/core/policy'
 import type { Logger } from '@sluice/runtime'
-import { serviceProblems } from '../setting-sources.ts'
-import type { Settings } from '../settings.ts'
+import { serviceProblems } from '../settings/flags-environment-file.ts'
+import type { Settings } from '../settings/settings.ts'
 
 /** Options of {@link FileSettingsWatch}. */
 export interface FileSettingsParts {

@@ -1,6 +1,6 @@
 import type { DocumentTable } from '@sluice/config-store'
 import type { Sleep } from '@sluice/runtime'
-import type { RedisSettings } from '../settings.ts'
+import type { RedisSettings } from '../settings/settings.ts'
 
 /** A connection to Redis for everything except counters. */
 export interface RedisConnection {

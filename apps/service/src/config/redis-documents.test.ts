@@ -1,7 +1,7 @@
 import { systemSleep } from '@sluice/runtime'
 import { startRedis, startRedisCluster } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { RedisSettings } from '../settings.ts'
+import type { RedisSettings } from '../settings/settings.ts'
 import { connectRedis, redisDocuments } from './redis-connection.ts'
 
 const COMMON = { sentinel: undefined, prefix: 'sluice', leases: false, failureMode: 'open', deadlineMs: 50 } as const

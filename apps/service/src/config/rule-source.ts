@@ -15,7 +15,7 @@ import type { UndeclaredDimension } from '@sluice/core/policy'
 import { checkGatewayConfig, type GatewayConfig, gatewayWarnings } from '@sluice/gateway'
 import type { Logger } from '@sluice/runtime'
 import type { HealthCheck } from '../operations/health.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import type { ReconnectingConfigStore } from './reconnecting-config-store.ts'
 
 export interface RuleSourceParts {

@@ -1,7 +1,7 @@
 import { canonicalDimension, compileRule, PatternSpellings, scaleRule } from '@sluice/core/internal'
 import type { Override, PolicyRule, RuleSet, RuleSetProblem, Tier } from '@sluice/core/policy'
 import type { Limit } from '@sluice/core/store'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 
 type Rule = Parameters<typeof scaleRule>[0]
 

@@ -6,7 +6,7 @@ import type { Failure, LeaseEvent, StoreObserver } from '@sluice/core/store'
 import type { ServerWarning } from '@sluice/store-redis'
 import { redisStore } from '@sluice/store-redis'
 import type { HealthCheck } from '../operations/health.ts'
-import type { RedisSettings, Settings } from '../settings.ts'
+import type { RedisSettings, Settings } from '../settings/settings.ts'
 
 /** The store of the counters. */
 export interface CounterStore {

@@ -3,7 +3,7 @@ import type { RedisServer } from '@sluice/testing/servers'
 import { startRedis, startRedisCluster, startSentinel } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { connectRedis } from '../config/redis-connection.ts'
-import type { RedisSettings } from '../settings.ts'
+import type { RedisSettings } from '../settings/settings.ts'
 import { redisMachineNumbers } from './machine-number-source.ts'
 
 let redis: RedisServer

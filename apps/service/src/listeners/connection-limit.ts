@@ -1,7 +1,7 @@
 import type { Cidr } from '@sluice/core/internal'
 import { CidrTable, parseCidr, parseIp } from '@sluice/core/internal'
 import { addressNetwork, LOOPBACK_NETWORKS } from '../address-network.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 
 /** Options of {@link ConnectionLimit}. */
 export interface ConnectionLimitOptions {

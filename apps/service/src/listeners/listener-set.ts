@@ -1,6 +1,6 @@
 import type { MetricRegistry } from '@sluice/runtime'
 import type { CheckHealth } from '../operations/health.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import type { Listener, ListenerPorts } from './listener.ts'
 import { listenerHealth } from './listener.ts'
 

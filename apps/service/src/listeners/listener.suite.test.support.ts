@@ -2,7 +2,7 @@ import { freePort } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningNode } from '../service.fixture.ts'
 import { startRealService, startService } from '../service.fixture.ts'
-import type { RedisSettings, Settings } from '../settings.ts'
+import type { RedisSettings, Settings } from '../settings/settings.ts'
 import type { ListenerName } from './listener.ts'
 
 /** A call that a listener checks. */

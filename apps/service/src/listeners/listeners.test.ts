@@ -120,7 +120,7 @@ listenerSuite('gRPC', {
   connect: async (node) => {
     const client = grpcClient(node)
     // It connects with its first call.
-    await client.check({ user: 'nobody', tokens: 0 })
+    await client.check({ user: 'unseen', tokens: 0 })
     return client
   },
   prepare: (node) => enforceDomain(node, SUITE_DOMAIN),

@@ -11,7 +11,7 @@ import { makeCertificate } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningService } from '../service.fixture.ts'
 import { RawConnection, startRealService, startService } from '../service.fixture.ts'
-import type { Settings, TlsSettings } from '../settings.ts'
+import type { Settings, TlsSettings } from '../settings/settings.ts'
 import { RELOAD_EVERY_MS } from './tls-files.ts'
 
 /** A pair in files, and another one to replace it with. */

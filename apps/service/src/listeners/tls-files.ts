@@ -6,7 +6,7 @@ import type { ReadinessReason } from '@sluice/contract'
 import type { Logger, Sleep } from '@sluice/runtime'
 import { errorFields } from '../observability/error-fields.ts'
 import { ServiceError } from '../service-error.ts'
-import type { TlsSettings } from '../settings.ts'
+import type { TlsSettings } from '../settings/settings.ts'
 
 /** What a TLS server is created with. */
 export interface TlsFiles {

@@ -4,6 +4,8 @@ import type { KeySetStats, UpstreamStats } from '@sluice/gateway'
 /** How the gateway of one thread stands. */
 export interface ThreadGateway extends Pick<GatewayAnswer, 'mode' | 'routes' | 'waitingFor'> {
   readonly upstreams: readonly ThreadUpstream[]
+  /** Whether nothing was waited for once. From then on, waiting does not make the node unready. */
+  readonly wasReady: boolean
   /** Undefined if no tokens are accepted. */
   readonly keySet: KeySetStats | undefined
   /** Why the configuration in the file is not in use; undefined if it is. */

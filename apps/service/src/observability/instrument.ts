@@ -16,7 +16,7 @@ import type {
 import { PolicyEngine } from '@sluice/core/policy'
 import type { Answer, LeaseEvent, Mode, StoreEvent, StoreObserver } from '@sluice/core/store'
 import type { CounterSeries, Logger, MetricRegistry, MetricsSnapshot } from '@sluice/runtime'
-import type { RedisSettings } from '../settings.ts'
+import type { RedisSettings } from '../settings/settings.ts'
 import type { DecisionSample } from './decision-sample.ts'
 import { EventLog } from './event-log.ts'
 import { CheckMetrics } from './metrics/check-metrics.ts'

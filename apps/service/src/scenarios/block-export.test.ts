@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { Receiver, status } from '../alerts/alerts.test.support.ts'
 import type { RunningService } from '../service.fixture.ts'
 import { START_MS, startService } from '../service.fixture.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 
 // The export of blocked addresses for a firewall.
 

@@ -3,7 +3,7 @@ import { CHECK_PATH, OPERATIONS } from '@sluice/contract'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningService } from '../service.fixture.ts'
 import { RawConnection, rawCheck, startService } from '../service.fixture.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 
 // What a web page can make of a service on the machine of its reader.
 

@@ -8,7 +8,7 @@ import type { ClusterState } from '../alerts/cluster-state.ts'
 import { connectRedis, redisDocuments } from '../config/redis-connection.ts'
 import type { RunningNode } from '../service.fixture.ts'
 import { startRealService } from '../service.fixture.ts'
-import type { RedisSettings, Settings } from '../settings.ts'
+import type { RedisSettings, Settings } from '../settings/settings.ts'
 
 // Two nodes, real servers, and what a receiver of alerts gets.
 
@@ -81,9 +81,10 @@ describe('two nodes that see the same', () => {
     const config = await openConfigStore(url)
     onTestFinished(() => config.close())
     const holders = async (rule: 'denial-rate' | 'store-errors'): Promise<number> =>
-      holdersIn((await config.documents.get('alerts:sluice'))?.body, rule)
+      holdersIn((await config.documents.get('alerts-2:sluice'))?.body, rule)
 
-    for (const node of nodes) await deny(node, key)
+    // Only one node denies; both evaluate the sum of their checks.
+    await deny(nodes[0]!, key)
     await expect.poll(() => holders('denial-rate'), SOON).toBe(2)
     await receiver.untilPosts(1)
     expect(toldOf(receiver, 'denial-rate')).toEqual(['alert.firing cluster'])
@@ -105,11 +106,14 @@ describe('two nodes that see the same', () => {
     const link = await connectRedis(redis.settings, systemSleep)
     onTestFinished(() => link.close())
     const documents = redisDocuments(link, redis.settings.prefix)
-    for (const node of nodes) await deny(node, node.adminKey!)
-    await expect.poll(async () => holdersIn((await documents.get('alerts:sluice'))?.body, 'denial-rate'), SOON).toBe(2)
+    await deny(nodes[1]!, nodes[1]!.adminKey!)
+    await expect
+      .poll(async () => holdersIn((await documents.get('alerts-2:sluice'))?.body, 'denial-rate'), SOON)
+      .toBe(2)
     await receiver.untilPosts(1)
     expect(toldOf(receiver, 'denial-rate')).toEqual(['alert.firing cluster'])
     const [first] = await alertsOf(nodes[0]!, nodes[0]!.adminKey!)
+    expect(first!.summary).toContain('100 % of checks in the last 60 seconds were denied')
     const acknowledged = await nodes[1]!.admin('POST', `/admin/alerts/${first!.id}/acknowledge`, {
       body: { note: 'n' },
     })
@@ -118,6 +122,19 @@ describe('two nodes that see the same', () => {
       .poll(() => alertsOf(nodes[0]!, nodes[0]!.adminKey!), SOON)
       .toMatchObject([{ acknowledgedBy: 'first', acknowledgedNote: 'n' }])
   })
+})
+
+it('nodes that share only a database tell the denial rate once', async () => {
+  const postgres = await startPostgres()
+  onTestFinished(() => postgres.close())
+  const { url } = await postgres.createDatabase()
+  const receiver = await Receiver.start(status(200))
+  const nodes = await startNodes(receiver, { databaseUrl: url })
+  const key = nodes[0]!.adminKey!
+  await deny(nodes[0]!, key)
+  await expect.poll(() => alertsOf(nodes[1]!, key), SOON).toMatchObject([{ rule: 'denial-rate', scope: 'cluster' }])
+  await receiver.untilPosts(1)
+  expect(toldOf(receiver, 'denial-rate')).toEqual(['alert.firing cluster'])
 })
 
 it('a node that shares nothing tells for itself', async () => {

@@ -8,7 +8,7 @@ import { startPostgres } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningNode } from '../service.fixture.ts'
 import { startRealService } from '../service.fixture.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import { startupMessage } from '../startup-message.ts'
 
 // Configuration is in PostgreSQL: nodes share it, and it may be away at any time.

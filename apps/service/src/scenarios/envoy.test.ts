@@ -3,7 +3,7 @@ import { startRedis } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningNode } from '../service.fixture.ts'
 import { startRealService } from '../service.fixture.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 
 // Files of envoyproxy/ratelimit are imported, and enforced where its clients ask.
 

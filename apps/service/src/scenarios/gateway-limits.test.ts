@@ -71,7 +71,7 @@ it('gateways lose only what is in flight on the one that dies', async () => {
     }
   }
   await Promise.all(Array.from({ length: CLIENTS }, (_, index) => client(index)))
-  // A request that was lost was charged or not; nobody else got its unit.
+  // A request that was lost was charged or not; no other request got its unit.
   expect(Object.keys(seen)).toEqual(['200', '429', 'lost'])
   expect(seen.lost).toBeLessThanOrEqual(CLIENTS / 2)
   expect(seen[200]).toBeLessThanOrEqual(LIMIT)

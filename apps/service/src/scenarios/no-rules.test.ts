@@ -5,7 +5,7 @@ import { startPostgres, startRedis } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningNode } from '../service.fixture.ts'
 import { startRealService } from '../service.fixture.ts'
-import type { RedisSettings, Settings } from '../settings.ts'
+import type { RedisSettings, Settings } from '../settings/settings.ts'
 
 // A node that knows no rules decides nothing: it answers 503, so that a caller or a load balancer can.
 

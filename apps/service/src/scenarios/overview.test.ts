@@ -275,9 +275,9 @@ describe('nodes', () => {
       for (const name of ['self', nodes[0]!.id, nodes[0]!.name]) {
         await get(service, `/admin/${path}?node=${encodeURIComponent(name)}`)
       }
-      expect((await service.admin('GET', `/admin/${path}?node=nobody`)).status).toBe(404)
+      expect((await service.admin('GET', `/admin/${path}?node=unknown`)).status).toBe(404)
     }
-    expect((await service.admin('GET', '/admin/live?node=nobody')).status).toBe(404)
-    expect((await service.admin('GET', '/admin/overview/live?node=nobody')).status).toBe(404)
+    expect((await service.admin('GET', '/admin/live?node=unknown')).status).toBe(404)
+    expect((await service.admin('GET', '/admin/overview/live?node=unknown')).status).toBe(404)
   })
 })

@@ -5,8 +5,8 @@ import { FaultyProxy, freePort, startRedis } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningNode } from '../service.fixture.ts'
 import { startRealService } from '../service.fixture.ts'
-import type { RedisSettings } from '../settings.ts'
-import { readSettings } from '../settings.ts'
+import type { RedisSettings } from '../settings/settings.ts'
+import { readSettings } from '../settings/settings.ts'
 
 // Counters live in Redis: nodes share them, and Redis may be away at any time.
 

@@ -5,7 +5,7 @@ import type { ReadinessAnswer } from '@sluice/contract'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningNode } from '../service.fixture.ts'
 import { startRealService } from '../service.fixture.ts'
-import { readSettings } from '../settings.ts'
+import { readSettings } from '../settings/settings.ts'
 
 // Rules and settings are in a file that is changed while the service runs.
 

@@ -75,9 +75,9 @@ describe('signing in', () => {
     const state = (await (await send('GET /auth/session', browser)).json()) as SessionState
     expect(state).toMatchObject({ isSignedIn: true, csrfToken: browser.token })
     expect(state.session).toMatchObject({ id: browser.id, name: 'a editor', role: 'editor', isCurrent: true })
-    const nobody = await send('GET /auth/session')
-    expect([nobody.status, await nobody.json()]).toEqual([200, { isSignedIn: false }])
-    expect(nobody.headers.get('cache-control')).toBe('no-store')
+    const signedOut = await send('GET /auth/session')
+    expect([signedOut.status, await signedOut.json()]).toEqual([200, { isSignedIn: false }])
+    expect(signedOut.headers.get('cache-control')).toBe('no-store')
   })
 
   it('marks the cookie Secure behind TLS, and sets its path behind a proxy', async () => {

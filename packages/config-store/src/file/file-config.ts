@@ -89,7 +89,7 @@ export function fileConfig(path: string, options: FileConfigOptions): FileConfig
   return new FileFollower(resolve(path), options)
 }
 
-/** The parts of a content that are told to callbacks. The others can be many. */
+/** The parts of a content that callbacks receive. The others can be large. */
 type Told = Omit<FileContent, 'overrides' | 'members'>
 
 class FileFollower implements FileConfig {
@@ -109,7 +109,7 @@ class FileFollower implements FileConfig {
   /** Hash of the active content, and of the content read last. */
   #contentHash: string | undefined
   #readHash: string | undefined
-  /** What callbacks are told of the active content; undefined before the first. */
+  /** What callbacks received of the active content; undefined before the first. */
   #active: Told | undefined
   /** The problem of the content read last. */
   #problem: unknown

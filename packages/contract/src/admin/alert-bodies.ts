@@ -34,7 +34,8 @@ export const ALERT = answerSchema('Alert', {
     rule: words('What it watches, such as store-latency, denial-rate, store-errors or config-lag.'),
     scope: {
       description:
-        'cluster: about something that all nodes share, delivered once for all of them. node: about one node.',
+        'cluster: about the calls of all nodes or something that they share, delivered once for all of them. ' +
+        'node: about one node.',
       enum: ['cluster', 'node'],
     },
     node: words('Name of the node it is about; of a cluster alert, the one that saw it first.'),

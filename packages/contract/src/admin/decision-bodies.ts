@@ -3,8 +3,8 @@ import { CHECK_REQUEST } from '../checks/check-request.ts'
 import type { Infer } from '../schema/json-schema.ts'
 import { answerSchema } from '../schema/json-schema.ts'
 import { bodyOf, count, flag, instant, listOf, pageSchema, texts, words } from '../schema/value-schemas.ts'
-import type { Explanation } from './insight-bodies.ts'
-import { EXPLANATION } from './insight-bodies.ts'
+import type { Explanation } from './explain-and-audit-bodies.ts'
+import { EXPLANATION } from './explain-and-audit-bodies.ts'
 
 const DECISION_RECORD = answerSchema('DecisionRecord', {
   description: 'One decision of the recent past, from a sample in which denials are preferred.',

@@ -110,7 +110,7 @@ export const GATEWAY_ANSWER = answerSchema('GatewayAnswer', {
     threads: count('Threads that replied.'),
     routes: listOf<GatewayRoute>('The routes, in the order of the configuration.', GATEWAY_ROUTE.ref),
     upstreams: listOf<GatewayUpstream>('The upstreams.', GATEWAY_UPSTREAM.ref),
-    waitingFor: texts('What the gateway still waits for before it is ready.'),
+    waitingFor: texts('Services and upstreams that the gateway waits for.'),
   },
   optional: {
     keySet: GATEWAY_KEY_SET.ref,

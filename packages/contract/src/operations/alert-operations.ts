@@ -18,8 +18,8 @@ export const ALERT_OPERATIONS = operations('alerts', {
     role: 'viewer',
     summary: 'Lists alerts',
     description:
-      'Those that hold first, on any node, then those that held on this one, newest first. Alerts of the cluster and ' +
-      'of this node can be acknowledged and silenced here.',
+      'Those of all nodes: first those that hold, then those that held, newest first. Any node lists, acknowledges ' +
+      'and silences them; other nodes show the change within 5 seconds.',
     parameters: { ...PAGE_PARAMETERS, ...NODE_PARAMETER },
     answers: { 200: { description: 'The alerts.', schema: ALERT_PAGE.ref } },
     problems: ['SLUICE_HTTP_NOT_FOUND', ...PROBLEMS_OF_ALL],
@@ -29,7 +29,7 @@ export const ALERT_OPERATIONS = operations('alerts', {
     path: '/admin/alerts/{id}/acknowledge',
     role: 'admin',
     summary: 'Acknowledges an alert',
-    description: 'The alert is not sent again while it goes on.',
+    description: 'The alert is not sent again while it goes on. Holds for all nodes, whichever node is asked.',
     parameters: WHICH,
     body: ref<AcknowledgeRequest>(ACKNOWLEDGE_REQUEST),
     answers: { 200: { description: 'The alert.', schema: ref<Alert>(ALERT) } },
@@ -40,7 +40,9 @@ export const ALERT_OPERATIONS = operations('alerts', {
     path: '/admin/alerts/{id}/silence',
     role: 'admin',
     summary: 'Silences an alert',
-    description: 'The alert is listed as before, and not sent to anybody until its time is over.',
+    description:
+      'The alert is listed as before, and not sent to anybody until its time is over. Later alerts of the same rule ' +
+      'and scope are silenced too. Holds for all nodes, whichever node is asked.',
     parameters: WHICH,
     body: ref<SilenceRequest>(SILENCE_REQUEST),
     answers: { 200: { description: 'The alert.', schema: ref<Alert>(ALERT) } },

@@ -3,7 +3,7 @@ import { API_KEY_OPERATIONS } from './api-key-operations.ts'
 import type { ReadBodies } from './body-readers.ts'
 import { CALLER_OPERATIONS } from './caller-operations.ts'
 import { CHECK_OPERATIONS } from './check-operations.ts'
-import { INSIGHT_OPERATIONS } from './insight-operations.ts'
+import { MONITORING_OPERATIONS } from './monitoring-operations.ts'
 import type { CallsOf, OperationRole, OperationsOf, ReceivedParameters } from './operation.ts'
 import { OVERVIEW_OPERATIONS } from './overview-operations.ts'
 import { PROXY_OPERATIONS } from './proxy-operations.ts'
@@ -22,7 +22,7 @@ export interface Calls
     CallsOf<typeof VERSION_OPERATIONS>,
     CallsOf<typeof API_KEY_OPERATIONS>,
     CallsOf<typeof SESSION_OPERATIONS>,
-    CallsOf<typeof INSIGHT_OPERATIONS>,
+    CallsOf<typeof MONITORING_OPERATIONS>,
     CallsOf<typeof OVERVIEW_OPERATIONS>,
     CallsOf<typeof ALERT_OPERATIONS> {}
 
@@ -59,7 +59,7 @@ export const OPERATIONS: OperationsOf<Calls> = {
   ...VERSION_OPERATIONS,
   ...API_KEY_OPERATIONS,
   ...SESSION_OPERATIONS,
-  ...INSIGHT_OPERATIONS,
+  ...MONITORING_OPERATIONS,
   ...OVERVIEW_OPERATIONS,
   ...ALERT_OPERATIONS,
 }

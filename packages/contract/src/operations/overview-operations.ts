@@ -29,7 +29,7 @@ const DECISION_FILTER = {
 }
 
 /** What the dashboard shows of traffic, decisions and nodes. */
-export const OVERVIEW_OPERATIONS = operations('insight', {
+export const OVERVIEW_OPERATIONS = operations('monitoring', {
   overview: {
     method: 'GET',
     path: '/admin/overview',

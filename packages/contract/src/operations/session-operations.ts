@@ -46,7 +46,7 @@ export const SESSION_OPERATIONS = operations('sessions', {
     role: 'none',
     summary: 'Signs out',
     description: 'The session ends here at once, and on all nodes within seconds. Without a session nothing happens.',
-    answers: { 204: { description: 'Nobody is signed in.' } },
+    answers: { 204: { description: 'No session.' } },
     problems: ['SLUICE_HTTP_CSRF', ...PROBLEMS_OF_ALL],
   },
   listSessions: {

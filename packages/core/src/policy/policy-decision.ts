@@ -191,8 +191,8 @@ function announceOf(rule: CompiledRule | undefined): false | undefined {
 }
 
 /**
- * Which items of a batch may speak for it, by the rule of each: those that callers are told of. Undefined when they are
- * told of all.
+ * Which items of a batch may speak for it, by the rule of each: those that are announced to callers. Undefined when all
+ * are.
  */
 export function announcedOnly(rules: readonly CompiledRule[]): ((index: number) => boolean) | undefined {
   for (const rule of rules) if (!rule.isAnnounced) return (index) => rules[index]!.isAnnounced

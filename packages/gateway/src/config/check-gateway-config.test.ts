@@ -158,6 +158,8 @@ describe('a gateway configuration', () => {
     ],
     ['a weight of 0', { instances: [{ url: 'http://a', weight: 0 }] }, '/instances/0/weight', '0', 'above 0'],
     ['hash without hashBy', { balance: 'hash' }, '/hashBy', 'missing', '"cookie:NAME"'],
+    ['a session without its cookie', { balance: 'hash', hashBy: 'session' }, '/sessionCookie', 'missing', 'cookie'],
+    ['a cookie without a session', { sessionCookie: 'sid' }, '/sessionCookie', 'no hashBy', '"hashBy: session"'],
     ['hashBy without hash', { hashBy: 'user' }, '/hashBy', 'beside no balance', '"balance: hash"'],
     ['a fixed limit of nothing', { concurrency: { mode: 'fixed' } }, '/concurrency/limit', 'missing', 'mode: fixed'],
     ['a limit for nothing', { concurrency: { limit: 5 } }, '/concurrency/limit', 'mode: off', '"mode: fixed"'],

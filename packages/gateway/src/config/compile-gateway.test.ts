@@ -1,7 +1,8 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, utimesSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { makeCertificate } from '@sluice/testing/servers'
 import { afterAll, describe, expect, it } from 'vitest'
 import { compileGateway } from './compile-gateway.ts'
 import type { GatewayConfig, RouteConfig, UpstreamConfig } from './gateway-config.ts'
@@ -80,7 +81,11 @@ describe('a compiled configuration', () => {
       host: 'inner',
       blockAfter: { responses: 3, withinMs: 60_000, blockForMs: 3_600_000, statuses: new Set([401, 403]) },
       denial: { status: 429, contentType: 'text/html', body: '<p>{retryAfter}</p>' },
-      webSocket: { messagesPerSecond: Number.POSITIVE_INFINITY, bytesPerSecond: 5, burstSeconds: 1 },
+      webSocket: {
+        rates: { messagesPerSecond: Number.POSITIVE_INFINITY, bytesPerSecond: 5, burstSeconds: 1 },
+        messageResource: undefined,
+        byteResource: undefined,
+      },
     })
     expect(route.targetOf('/a?b')).toBe('/v2/a?b')
     const { options } = compile({ gateway: { jwt: { jwks: 'keys.json' } } })
@@ -105,6 +110,21 @@ describe('a compiled configuration', () => {
     expect(router.find(ask('/open/..%2fclosed/a'))).toBeUndefined()
     expect([router.isAmbiguous(ask('/open/..%2fclosed/a')), router.isAmbiguous(ask('/none'))]).toEqual([true, false])
     expect(router.find(ask('/orders/'))?.name).toBe('list')
+  })
+
+  it('names its files, and is another when those of an upstream have changed', async () => {
+    const { certificateFile, keyFile } = await makeCertificate(folder)
+    const tls = { ca: certificateFile, cert: certificateFile, key: keyFile }
+    const config: GatewayConfig = {
+      routes: [{ name: 'r', match: {}, upstream: 'shop', denial: { body: 'file:busy.html' } }],
+      upstreams: { shop: { instances: [{ url: 'https://10.0.0.7' }], tls } },
+    }
+    const before = compile(config)
+    expect(before.files).toEqual([join(folder, 'busy.html'), certificateFile, certificateFile, keyFile])
+    expect(compile(config).upstreams).toEqual(before.upstreams)
+    const later = new Date(1)
+    utimesSync(keyFile, later, later)
+    expect(compile(config).upstreams).not.toEqual(before.upstreams)
   })
 
   it('is not made of a configuration with problems', () => {

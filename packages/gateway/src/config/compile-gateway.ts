@@ -1,11 +1,11 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Cidr, durationMs, parseCidr } from '@sluice/core/internal'
 import { RuleSetError } from '@sluice/core/policy'
 import { targetRewriter } from '../routing/path.ts'
 import { type RouteEntry, RouteTable } from '../routing/route-table.ts'
 import { checkGatewayConfig, type GatewayCheckOptions } from './check-gateway-config.ts'
-import type { CompiledConfig, Route, Router, Timeouts } from './compiled-config.ts'
+import type { CompiledConfig, CompiledUpstream, MessageRates, Route, Router, Timeouts } from './compiled-config.ts'
 import { isUrl, namedFile } from './file-checks.ts'
 import type {
   GatewayConfig,
@@ -18,6 +18,8 @@ import { DEFAULTS } from './gateway-config.ts'
 
 const CLASS_SIZE = 100
 
+type WebSocketConfig = NonNullable<RouteConfig['webSocket']>
+
 /**
  * Checks a configuration and makes it ready for requests: defaults filled in, durations in milliseconds, files read.
  * Throws a `RuleSetError` with everything that is wrong.
@@ -29,9 +31,11 @@ export function compileGateway(config: GatewayConfig, { folder }: GatewayCheckOp
   return {
     options: withAbsolutePaths(gateway, folder),
     router: compileRouter(routes, { gateway, folder }),
-    upstreams: new Map(
-      Object.entries(upstreams).map(([name, upstream]) => [name, upstreamWithAbsolutePaths(upstream, folder)]),
-    ),
+    upstreams: new Map(Object.entries(upstreams).map(([name, upstream]) => [name, compileUpstream(upstream, folder)])),
+    files: [
+      ...routes.flatMap((route) => pageFile(route, folder)),
+      ...Object.values(upstreams).flatMap((upstream) => tlsFiles(upstream, folder)),
+    ],
     trustedProxies: gateway.trustedProxies ?? [],
     proxyProtocolFrom: (gateway.proxyProtocolFrom ?? []).map((text) => parseCidr(text) as Cidr),
     accessLog: gateway.accessLog ?? DEFAULTS.accessLog,
@@ -93,9 +97,9 @@ function compileRoute(config: RouteConfig, { gateway, folder }: RouteParts): Rou
       body: denial.body === undefined ? undefined : denialBody(denial.body, folder),
     },
     webSocket: webSocket && {
-      messagesPerSecond: webSocket.messagesPerSecond ?? Number.POSITIVE_INFINITY,
-      bytesPerSecond: webSocket.bytesPerSecond ?? Number.POSITIVE_INFINITY,
-      burstSeconds: webSocket.burst ?? DEFAULTS.webSocketBurstSeconds,
+      rates: messageRates(webSocket),
+      messageResource: webSocket.messageResource,
+      byteResource: webSocket.byteResource,
     },
     timeouts: compileTimeouts({ ...gateway.timeouts, ...config.timeouts }),
     maxBodyBytes: config.maxBodyBytes ?? gateway.maxBodyBytes ?? DEFAULTS.maxBodyBytes,
@@ -105,6 +109,15 @@ function compileRoute(config: RouteConfig, { gateway, folder }: RouteParts): Rou
       budget: retries.budget ?? DEFAULTS.retryBudget,
     },
     priority: config.priority ?? DEFAULTS.priority,
+  }
+}
+
+function messageRates({ messagesPerSecond, bytesPerSecond, burst }: WebSocketConfig): MessageRates | undefined {
+  if (messagesPerSecond === undefined && bytesPerSecond === undefined) return undefined
+  return {
+    messagesPerSecond: messagesPerSecond ?? Number.POSITIVE_INFINITY,
+    bytesPerSecond: bytesPerSecond ?? Number.POSITIVE_INFINITY,
+    burstSeconds: burst ?? DEFAULTS.webSocketBurstSeconds,
   }
 }
 
@@ -154,10 +167,26 @@ function withAbsolutePaths(options: GatewayOptionsConfig, folder: string): Gatew
   }
 }
 
-function upstreamWithAbsolutePaths(upstream: UpstreamConfig, folder: string): UpstreamConfig {
+const TLS_FILES = ['ca', 'cert', 'key'] as const
+
+function compileUpstream(upstream: UpstreamConfig, folder: string): CompiledUpstream {
   const { tls } = upstream
   if (tls === undefined) return upstream
-  const files = (['ca', 'cert', 'key'] as const).filter((name) => tls[name] !== undefined)
-  const paths = Object.fromEntries(files.map((name) => [name, resolve(folder, tls[name]!)]))
-  return { ...upstream, tls: { ...tls, ...paths } }
+  const named = TLS_FILES.filter((name) => tls[name] !== undefined)
+  const paths = Object.fromEntries(named.map((name) => [name, resolve(folder, tls[name]!)]))
+  return { ...upstream, tls: { ...tls, ...paths }, fileStamps: tlsFiles(upstream, folder).map(stampOf) }
+}
+
+function tlsFiles({ tls = {} }: UpstreamConfig, folder: string): readonly string[] {
+  return TLS_FILES.flatMap((name) => (tls[name] === undefined ? [] : [resolve(folder, tls[name])]))
+}
+
+function pageFile({ denial }: RouteConfig, folder: string): readonly string[] {
+  const file = denial?.body === undefined ? undefined : namedFile(denial.body, folder)
+  return file === undefined ? [] : [file]
+}
+
+function stampOf(file: string): string {
+  const { mtimeMs, size, ino } = statSync(file)
+  return `${mtimeMs}:${size}:${ino}`
 }

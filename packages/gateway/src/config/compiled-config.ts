@@ -12,6 +12,15 @@ export interface Timeouts {
   readonly totalMs: number
 }
 
+/** How much a client may send over one WebSocket. */
+export interface MessageRates {
+  /** `Infinity`: no limit. */
+  readonly messagesPerSecond: number
+  readonly bytesPerSecond: number
+  /** How many seconds' worth may come at once. */
+  readonly burstSeconds: number
+}
+
 /** A route that was checked. Immutable: a request keeps the one that it started with. */
 export interface Route {
   readonly name: string
@@ -39,7 +48,13 @@ export interface Route {
     | { readonly status: number; readonly contentType: string | undefined; readonly body: string | undefined }
     | undefined
   readonly webSocket:
-    | { readonly messagesPerSecond: number; readonly bytesPerSecond: number; readonly burstSeconds: number }
+    | {
+        /** Rates of one connection; undefined without any. */
+        readonly rates: MessageRates | undefined
+        /** Resources whose rules count messages and bytes of a caller; undefined without one. */
+        readonly messageResource: string | undefined
+        readonly byteResource: string | undefined
+      }
     | undefined
   readonly timeouts: Timeouts
   readonly maxBodyBytes: number
@@ -61,13 +76,20 @@ export interface Router {
   readonly routes: readonly Route[]
 }
 
+/** An upstream as it was written, with something that changes when one of its files does. */
+export interface CompiledUpstream extends UpstreamConfig {
+  readonly fileStamps?: readonly string[]
+}
+
 /** A checked configuration. Immutable. */
 export interface CompiledConfig {
   /** As it was written; paths of files are absolute. */
   readonly options: GatewayOptionsConfig
   readonly router: Router
   /** Paths of files are absolute. */
-  readonly upstreams: ReadonlyMap<string, UpstreamConfig>
+  readonly upstreams: ReadonlyMap<string, CompiledUpstream>
+  /** Files that were read with the configuration or are read with its upstreams; compile again when one changes. */
+  readonly files: readonly string[]
   readonly trustedProxies: readonly string[]
   readonly proxyProtocolFrom: readonly Cidr[]
   readonly accessLog: 'off' | 'json' | 'combined'

@@ -186,6 +186,10 @@ export interface RouteConfig {
     readonly bytesPerSecond?: number
     /** How much may come at once. Default: one second's worth. */
     readonly burst?: number
+    /** Resource whose rules count messages, over all connections of a caller. Default: none. */
+    readonly messageResource?: string
+    /** Resource whose rules count bytes. Default: none. */
+    readonly byteResource?: string
   }
   readonly timeouts?: TimeoutsConfig
   readonly maxBodyBytes?: number
@@ -217,8 +221,10 @@ export interface UpstreamConfig {
   readonly instances: readonly InstanceConfig[]
   /** Default: `round-robin`. */
   readonly balance?: (typeof BALANCINGS)[number]
-  /** With `hash`: by what. `header:NAME` and `cookie:NAME` name it. */
+  /** With `hash`: by what. `header:NAME` and `cookie:NAME` name it; `session` is the cookie `sessionCookie`. */
   readonly hashBy?: string
+  /** Name of the cookie that holds a session. */
+  readonly sessionCookie?: string
   readonly protocol?: 'http1' | 'http2'
   readonly tls?: {
     /** File with the certificates of authorities. Default: those of the system. */

@@ -34,13 +34,14 @@ export function gatewayWarnings(config: GatewayConfig, ruleSet: RuleSet): readon
     const scope = scopeOf(rule.resource, rule.methods)
     return scope === undefined || rule.enabled === false ? [] : [{ rule, scope }]
   })
+  const counted = [...limited, ...limited.flatMap(({ route }) => messageScopes(route))]
   const used = new Set(routes.map(({ upstream }) => upstream))
   return [
     ...limited.flatMap(({ route, scope }) =>
       scope === undefined || rules.some((one) => overlap(one.scope, scope)) ? [] : [unlimited(route)],
     ),
     ...rules.flatMap(({ rule, scope }) =>
-      limited.some((one) => one.scope !== undefined && overlap(one.scope, scope)) ? [] : [unrouted(rule)],
+      counted.some((one) => one.scope !== undefined && overlap(one.scope, scope)) ? [] : [unrouted(rule)],
     ),
     ...Object.keys(upstreams).flatMap((name) => (used.has(name) ? [] : [unused(name)])),
   ]
@@ -52,6 +53,14 @@ function allRules({ rules, tiers = [], exemptions = [] }: RuleSet): readonly Pol
 
 function scopeOfRoute({ match, resource }: RouteConfig): Scope | undefined {
   return scopeOf(resource ?? match.path ?? '*', match.methods)
+}
+
+/** What the messages of WebSockets count under. */
+function messageScopes({ webSocket = {} }: RouteConfig): readonly { readonly scope: Scope | undefined }[] {
+  const { messageResource, byteResource } = webSocket
+  return [messageResource, byteResource].map((resource) => ({
+    scope: resource === undefined ? undefined : scopeOf(resource, undefined),
+  }))
 }
 
 function scopeOf(resource: string, methods: readonly string[] | undefined): Scope | undefined {

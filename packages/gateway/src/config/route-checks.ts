@@ -14,6 +14,7 @@ export function checkRoutes(check: GatewayCheck, { routes = [], upstreams = {}, 
     check.name(`${path}/upstream`, route.upstream, { known, what: 'an upstream' })
     checkMatch(check, route, path)
     checkResponses(check, route, path)
+    checkWebSocket(check, route, `${path}/webSocket`)
     if (route.auth === 'required' && !hasIdentities && check.isSound('/gateway')) {
       const expected = 'consumers or jwt in gateway: without them every request gets 401'
       check.add(`${path}/auth`, '"required"', expected)
@@ -32,11 +33,7 @@ function checkMatch(check: GatewayCheck, { match, resource, rewrite }: RouteConf
   if (pattern !== undefined && 'problem' in pattern) {
     check.add(`${path}/match/path`, JSON.stringify(match.path), `a path that can be matched: ${pattern.problem}`)
   }
-  const counted = resource === undefined ? undefined : parsePattern(resource)
-  if (counted !== undefined && ('problem' in counted || counted.kind === 'all' || hasParameters(resource!))) {
-    const why = 'problem' in counted ? counted.problem : 'it stands for one thing, without "*" and parameters'
-    check.add(`${path}/resource`, JSON.stringify(resource), `a resource that rules can match: ${why}`)
-  }
+  checkResource(check, resource, `${path}/resource`)
   const { stripPrefix } = rewrite ?? {}
   if (stripPrefix === undefined || (pattern !== undefined && 'problem' in pattern)) return
   const prefix = parsePattern(stripPrefix)
@@ -45,6 +42,27 @@ function checkMatch(check: GatewayCheck, { match, resource, rewrite }: RouteConf
   if (isPrefix) return
   const received = `${JSON.stringify(stripPrefix)}, and match.path is ${JSON.stringify(match.path ?? 'any path')}`
   check.add(`${path}/rewrite/stripPrefix`, received, `a match.path that begins with it, such as "${stripPrefix}/*"`)
+}
+
+/** Checks the name under which something is counted. */
+function checkResource(check: GatewayCheck, resource: string | undefined, path: string): void {
+  if (resource === undefined) return
+  const counted = parsePattern(resource)
+  if (!('problem' in counted || counted.kind === 'all' || hasParameters(resource))) return
+  const why = 'problem' in counted ? counted.problem : 'it stands for one thing, without "*" and parameters'
+  check.add(path, JSON.stringify(resource), `a resource that rules can match: ${why}`)
+}
+
+function checkWebSocket(check: GatewayCheck, { webSocket = {}, limits }: RouteConfig, path: string): void {
+  const { burst, messagesPerSecond, bytesPerSecond } = webSocket
+  if (burst !== undefined && messagesPerSecond === undefined && bytesPerSecond === undefined) {
+    check.add(`${path}/burst`, 'given without a rate', 'messagesPerSecond or bytesPerSecond beside it, or no burst')
+  }
+  for (const name of ['messageResource', 'byteResource'] as const) {
+    checkResource(check, webSocket[name], `${path}/${name}`)
+    if (limits !== 'off' || webSocket[name] === undefined) continue
+    check.add(`${path}/${name}`, 'given beside "limits: off"', 'one of the two: nothing is limited on this route')
+  }
 }
 
 function hasParameters(resource: string): boolean {

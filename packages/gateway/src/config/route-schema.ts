@@ -222,17 +222,17 @@ const denial = objectSchema<Part<'denial'>>({
 })
 
 const webSocket = objectSchema<Part<'webSocket'>>({
-  description: 'Limits of what a client sends over one WebSocket connection. Default: none.',
+  description: 'Limits of what clients send over WebSockets. Default: none.',
   examples: [{ messagesPerSecond: 20, bytesPerSecond: 65_536 }],
   properties: {
     messagesPerSecond: {
-      description: 'Messages per second. Default: no limit.',
+      description: 'Messages per second on one connection. Default: no limit.',
       examples: [20],
       type: 'number',
       exclusiveMinimum: 0,
     },
     bytesPerSecond: {
-      description: 'Bytes per second. Default: no limit.',
+      description: 'Bytes per second on one connection. Default: no limit.',
       examples: [65_536],
       type: 'number',
       exclusiveMinimum: 0,
@@ -244,6 +244,16 @@ const webSocket = objectSchema<Part<'webSocket'>>({
       exclusiveMinimum: 0,
       maximum: 3600,
       default: DEFAULTS.webSocketBurstSeconds,
+    },
+    messageResource: {
+      $ref: '#/$defs/resource',
+      description: 'Resource whose rules count messages, over all connections of a caller. Default: none.',
+      examples: ['/chat/messages'],
+    },
+    byteResource: {
+      $ref: '#/$defs/resource',
+      description: 'Resource whose rules count bytes, over all connections of a caller. Default: none.',
+      examples: ['/chat/bytes'],
     },
   },
   required: {},

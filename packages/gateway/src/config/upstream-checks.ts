@@ -73,9 +73,19 @@ function originOf(url: string): string {
   return URL.canParse(url) ? new URL(url).origin : url
 }
 
-function checkBalance(check: GatewayCheck, { balance, hashBy }: UpstreamConfig, path: string): void {
+function checkBalance(check: GatewayCheck, upstream: UpstreamConfig, path: string): void {
+  const { balance, hashBy, sessionCookie } = upstream
   if (balance === 'hash' && hashBy === undefined) {
-    check.add(`${path}/hashBy`, 'missing', '"user", "ip", "header:NAME" or "cookie:NAME", beside "balance: hash"')
+    const expected = '"user", "ip", "session", "header:NAME" or "cookie:NAME", beside "balance: hash"'
+    check.add(`${path}/hashBy`, 'missing', expected)
+  }
+  if (hashBy === 'session' && sessionCookie === undefined) {
+    const expected = 'the name of the cookie that holds a session, beside "hashBy: session"'
+    check.add(`${path}/sessionCookie`, 'missing', expected)
+  }
+  if (hashBy !== 'session' && sessionCookie !== undefined) {
+    const received = `given beside ${hashBy === undefined ? 'no hashBy' : `"hashBy: ${hashBy}"`}`
+    check.add(`${path}/sessionCookie`, received, '"hashBy: session", or no sessionCookie')
   }
   if (balance !== 'hash' && hashBy !== undefined) {
     const received = `given beside ${balance === undefined ? 'no balance' : `"balance: ${balance}"`}`

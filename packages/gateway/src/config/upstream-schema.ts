@@ -81,11 +81,20 @@ const upstream = objectSchema<UpstreamConfig>({
     },
     balance: choiceSchema(BALANCINGS, 'Which instance gets a request. hash needs hashBy.', DEFAULTS.balance),
     hashBy: {
-      title: '"user", "ip", "header:NAME" or "cookie:NAME"',
-      description: 'With balance hash: requests with the same value go to the same instance.',
+      title: '"user", "ip", "session", "header:NAME" or "cookie:NAME"',
+      description:
+        'With balance hash: requests with the same value go to the same instance. session is the cookie that ' +
+        'sessionCookie names. The address decides for requests without a value.',
       examples: ['user', 'cookie:session'],
       type: 'string',
-      pattern: "^(?:user|ip|(?:header|cookie):[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128})$",
+      pattern: "^(?:user|ip|session|(?:header|cookie):[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128})$",
+    },
+    sessionCookie: {
+      title: 'the name of a cookie such as "JSESSIONID"',
+      description: 'With hashBy session: the name of the cookie that holds a session.',
+      examples: ['JSESSIONID'],
+      type: 'string',
+      pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$",
     },
     protocol: choiceSchema(['http1', 'http2'], 'http2 is for gRPC.', 'http1'),
     tls: objectSchema<Part<'tls'>>({

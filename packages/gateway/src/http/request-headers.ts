@@ -56,6 +56,12 @@ const ACTIONS: readonly (readonly [string, number])[] = [
   ['traceparent', TRACE],
 ]
 
+const TRACES_AT_ONCE = 128
+/** Random words of 32 bits for trace id and parent id. */
+const WORDS_OF_TRACE = 6
+const DIGITS_OF_TRACE_ID = 32
+const DIGITS_OF_PARENT_ID = 16
+
 /** Spellings of header names that are remembered. */
 const MOST_SPELLINGS = 1024
 
@@ -91,9 +97,9 @@ export class RequestHeaders {
   readonly #actions = new Map<string, number>()
   readonly #spellings = new Map<string, number>()
   readonly #random: Random
-  /** Of trace and parent id; overwritten for each request. */
-  readonly #traceWords = new Uint32Array(6)
-  readonly #traceBytes = Buffer.from(this.#traceWords.buffer)
+  /** Random hexadecimal digits for the next traces: drawn for many at once, and each used once. */
+  #traceDigits = ''
+  #traceDigitsUsed = 0
   /** Whether the request that is being built continues a trace. */
   #isTraced = false
 
@@ -179,10 +185,17 @@ export class RequestHeaders {
 
   /** A trace of its own, not sampled: nothing is known about who records. */
   #newTrace(): string {
-    const words = this.#traceWords
-    for (let index = 0; index < words.length; index++) words[index] = this.#random.nextUint32()
-    const digits = this.#traceBytes.toString('hex')
-    return `00-${digits.slice(0, 32)}-${digits.slice(32)}-00`
+    if (this.#traceDigitsUsed === this.#traceDigits.length) {
+      const words = new Uint32Array(TRACES_AT_ONCE * WORDS_OF_TRACE)
+      for (let index = 0; index < words.length; index++) words[index] = this.#random.nextUint32()
+      this.#traceDigits = Buffer.from(words.buffer).toString('hex')
+      this.#traceDigitsUsed = 0
+    }
+    const start = this.#traceDigitsUsed
+    const parent = start + DIGITS_OF_TRACE_ID
+    const end = parent + DIGITS_OF_PARENT_ID
+    this.#traceDigitsUsed = end
+    return `00-${this.#traceDigits.slice(start, parent)}-${this.#traceDigits.slice(parent, end)}-00`
   }
 
   #actionOf(name: string): number {

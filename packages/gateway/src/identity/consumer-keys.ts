@@ -18,13 +18,18 @@ const FINGERPRINT_DIGITS = 16
 
 /**
  * Keys of consumers by their SHA-256 hashes. A key is found by its hash, so neither the time of a lookup nor the memory
- * of this process says anything about keys that are not presented.
+ * of this process says anything about keys that are not presented. A key that was found is remembered, so that it is
+ * hashed once: at most as many as are configured, and none that is not valid.
  */
 export class ConsumerKeys {
   readonly #keys = new Map<string, Principal>()
+  readonly #names: ReadonlySet<string>
+  /** Valid keys that were presented. */
+  readonly #presented = new Map<string, Principal>()
 
   /** Throws `SLUICE_INVALID_OPTION` for a hash that cannot be used or that two consumers have. */
   constructor(consumers: readonly ConsumerConfig[]) {
+    this.#names = new Set(consumers.map(({ name }) => name))
     for (const { name, keys, tenant, tier } of consumers) {
       for (const text of keys) {
         const digits = KEY_HASH.exec(text)?.[1]?.toLowerCase()
@@ -40,10 +45,19 @@ export class ConsumerKeys {
     return this.#keys.size
   }
 
+  /** Whether a consumer has this name. */
+  hasName(name: string): boolean {
+    return this.#names.has(name)
+  }
+
   /** Whose key this is. Undefined if it is unknown. */
   find(key: string): Principal | undefined {
     if (this.#keys.size === 0) return undefined
-    return this.#keys.get(hash('sha256', key, 'hex'))
+    const known = this.#presented.get(key)
+    if (known !== undefined) return known
+    const principal = this.#keys.get(hash('sha256', key, 'hex'))
+    if (principal !== undefined) this.#presented.set(key, principal)
+    return principal
   }
 }
 

@@ -23,23 +23,29 @@ const SCHEMES: ReadonlySet<string> = new Set(['bearer', 'apikey'])
  * different ones are a problem: another party might choose the other.
  */
 export function readCredentials(request: CallerRequest, headers: readonly string[]): PresentedCredentials {
-  let presented = NONE
+  let secret: string | undefined
+  let header: string | undefined
+  let foreign = NONE.foreign
   for (const name of headers) {
     const lines = request.header(name)
     if (lines === undefined) continue
     const line = singleLine(lines)
     if (line === undefined) return broken(`The header "${name}" is there twice.`)
-    const credentials = name === 'authorization' ? credentialsIn(line) : { scheme: 'bearer', key: keyIn(line) }
-    if (credentials !== undefined && !SCHEMES.has(credentials.scheme)) {
-      presented = { ...presented, foreign: [...presented.foreign, name, line] }
-      continue
-    }
-    const key = credentials?.key
+    let key: string | undefined
+    if (name === 'authorization') {
+      const credentials = credentialsIn(line)
+      if (credentials !== undefined && !SCHEMES.has(credentials.scheme)) {
+        foreign = [...foreign, name, line]
+        continue
+      }
+      key = credentials?.key
+    } else key = keyIn(line)
     if (key === undefined) return broken(`The header "${name}" has no key or token in it.`)
-    if (presented.secret !== undefined && presented.secret !== key) return broken('There are two credentials.')
-    presented = { ...presented, secret: key, header: presented.header ?? name }
+    if (secret !== undefined && secret !== key) return broken('There are two credentials.')
+    secret = key
+    header ??= name
   }
-  return presented
+  return secret === undefined && foreign === NONE.foreign ? NONE : { secret, header, problem: undefined, foreign }
 }
 
 /**

@@ -64,7 +64,7 @@ describe('a key of a consumer', () => {
     expect(identify({ authorization: 'ApiKey second' })).toMatchObject({ user: 'acme' })
   })
 
-  it('that nobody has is answered with 401, also where authentication is optional', () => {
+  it('that no consumer has is answered with 401, also where authentication is optional', () => {
     const { identify, failures } = scene()
     for (const auth of ['required', 'optional'] as const) {
       expect(identify({ authorization: 'Bearer wrong' }, auth)).toEqual({
@@ -128,8 +128,8 @@ describe('a key of a consumer', () => {
 describe('without a credential', () => {
   it('a caller is its address, or gets 401 where one is required', () => {
     const { identify } = scene()
-    const nobody = { ip: PEER, user: undefined, apiKey: undefined, tenant: undefined, tier: undefined }
-    expect(identify({})).toEqual({ ...nobody, upstreamHeaders: [] })
+    const anonymous = { ip: PEER, user: undefined, apiKey: undefined, tenant: undefined, tier: undefined }
+    expect(identify({})).toEqual({ ...anonymous, upstreamHeaders: [] })
     expect(identify({}, 'required')).toMatchObject({ status: 401, challenge: 'Bearer realm="gateway"' })
     expect(scene({}).identify({}, 'required')).toMatchObject({ status: 401 })
   })
@@ -212,6 +212,18 @@ describe('a token', () => {
     expect(headersOf(caller)).toMatchObject({ 'x-user-id': 'u1', 'x-tier': 'gold', authorization: `Bearer ${token}` })
     expect(identify({ authorization: `bearer   "${token}"` })).toEqual(caller)
     expect(identifier.keySet).toMatchObject({ keys: 1, failures: 0 })
+  })
+
+  it('whose user has the name of a consumer is not accepted: both would share counters and overrides', async () => {
+    const { identify, failures } = scene({ jwt, consumers: CONSUMERS }, { readKeys })
+    const token = await issuer.sign({ sub: 'acme', exp: NOW + 60 })
+    for (const auth of ['required', 'optional', 'optional'] as const) {
+      const answer = await identify({ authorization: `Bearer ${token}` }, auth)
+      expect(answer).toMatchObject({ status: 401, detail: expect.stringContaining('the name of a consumer') })
+    }
+    expect(failures).toEqual(['reserved-user', 'reserved-user', 'reserved-user'])
+    const other = await issuer.sign({ sub: 'Acme', exp: NOW + 60 })
+    expect(await identify({ authorization: `Bearer ${other}` })).toMatchObject({ user: 'Acme' })
   })
 
   it('that is not valid is answered with 401, also where authentication is optional', async () => {
@@ -394,7 +406,7 @@ describe('one credential in 20 spellings on the wire', () => {
     expect([...callers].map((caller) => JSON.parse(caller).user)).toEqual(['acme'])
   })
 
-  it('is nobody when it is not verified', async () => {
+  it('is anonymous when it is not verified', async () => {
     for (const value of [` Bearer ${SECRET.toUpperCase()}`, ` Bearer ${SECRET} ${SECRET}`, ` ${SECRET}`]) {
       expect([value, await answerFor(`Authorization:${value}`)]).toMatchObject([value, { status: 401 }])
     }

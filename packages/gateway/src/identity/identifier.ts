@@ -17,7 +17,13 @@ export type IdentityConfig = Pick<
 >
 
 /** Why an authentication failed. */
-export type AuthenticationFailure = 'missing' | 'unreadable' | 'unknown-key' | 'invalid-token' | 'expired-token'
+export type AuthenticationFailure =
+  | 'missing'
+  | 'unreadable'
+  | 'unknown-key'
+  | 'invalid-token'
+  | 'expired-token'
+  | 'reserved-user'
 
 /** What an identifier works with. */
 export interface IdentifierParts {
@@ -43,6 +49,9 @@ const UINT32_COUNT = 2 ** 32
 
 const NO_CREDENTIAL =
   'This route needs an identity. Send a key or a token in the header "Authorization: Bearer <key or token>".'
+
+const RESERVED_USER =
+  'The user of the token has the name of a consumer of this gateway. Rename the consumer, or use its key.'
 
 /**
  * Identifies callers by trusted proxies, keys of consumers and tokens. A credential that is presented and not valid is
@@ -120,6 +129,8 @@ export class CredentialIdentifier implements Identifier {
     }
     const conclude = (verified: TokenAnswer): CallerAnswer => {
       if (isTokenProblem(verified)) return this.#rejectToken(verified, ip)
+      // Else whoever can choose a name at the issuer would get the limits and overrides of a consumer.
+      if (this.#consumers.hasName(verified.user)) return this.#fail('reserved-user', RESERVED_USER, ip)
       return this.#known(ip, verified, [...foreign, 'authorization', `Bearer ${secret}`])
     }
     const answer = this.#tokens.verify(secret)

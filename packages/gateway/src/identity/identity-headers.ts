@@ -30,7 +30,7 @@ const FOREIGN_NAMES = [
 /** Visible ASCII without `%`, which starts an encoded byte. */
 const PLAIN = /^[\x21-\x24\x26-\x7e]*$/
 
-/** Longer dashes-and-underscores combinations are not spelled out: no identity header has so many parts. */
+/** Longer dashes-and-underscores combinations are not spelled out: no identity header has that many parts. */
 const MOST_DASHES = 6
 
 /** Sets the identity headers for the upstream, and names all that clients must not set. */

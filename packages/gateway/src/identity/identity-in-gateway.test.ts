@@ -53,7 +53,7 @@ describe('an upstream', () => {
 })
 
 describe('a caller', () => {
-  it('has one counter for all its keys and spellings, and nobody else counts on it', async () => {
+  it('has one counter for all its keys and spellings, shared with no other consumer', async () => {
     const { ask, app } = await scene({ consumers: [{ name: 'acme', keys: [hashOf('k1'), hashOf('k2')] }] })
     const statuses = [
       await ask({ 'x-api-key': 'k1' }),

@@ -78,7 +78,7 @@ describe('a key set', () => {
     await failed
   })
 
-  it('cannot come from a port that nobody listens on', async () => {
+  it('cannot come from a port without a listener', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo

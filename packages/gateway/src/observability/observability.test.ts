@@ -87,7 +87,7 @@ describe('the access log', () => {
     )
   })
 
-  it('is off unless it is asked for', async () => {
+  it('is off by default', async () => {
     const app = await startUpstream()
     const { origin, accessLines, gateway } = await startGateway({ config: configOf([routeOf()], { app: [app.url] }) })
     await (await fetch(origin)).text()

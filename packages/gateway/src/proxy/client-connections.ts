@@ -14,7 +14,6 @@ export interface ConnectionLimit {
 
 /** Options of {@link ClientConnections}. */
 export interface ClientConnectionsOptions {
-  readonly isTls: boolean
   /** Open connections in all. */
   readonly mostConnections: number
   readonly connectionLimit: ConnectionLimit | undefined
@@ -49,13 +48,13 @@ export class ClientConnections {
     return this.#sockets.size
   }
 
-  /** Takes a socket in; calls `next` when bytes of the client follow. */
-  accept(socket: ClientSocket, next: () => void): void {
+  /** Takes a socket in; calls `next` when bytes of the client follow. `isTls`: whether these are TLS. */
+  accept(socket: ClientSocket, isTls: boolean, next: () => void): void {
     this.#sockets.add(socket)
     socket.once('close', () => void this.#sockets.delete(socket))
-    if (this.#sockets.size > this.#options.mostConnections) this.#turnAway(socket)
-    else if (this.#isProxied(socket.remoteAddress)) this.#acceptProxied(socket, next)
-    else this.#opened(socket, socket.remoteAddress, next)
+    if (this.#sockets.size > this.#options.mostConnections) this.#turnAway(socket, isTls)
+    else if (this.#isProxied(socket.remoteAddress)) this.#acceptProxied(socket, isTls, next)
+    else this.#opened(socket, new ClientConnection(socket.remoteAddress, isTls), next)
   }
 
   /** Gives a TLS socket the connection of the socket below it. */
@@ -73,7 +72,7 @@ export class ClientConnections {
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  #acceptProxied(socket: ClientSocket, next: () => void): void {
+  #acceptProxied(socket: ClientSocket, isTls: boolean, next: () => void): void {
     const { timers, headerMs, metrics } = this.#options
     const cancel = timers.schedule(headerMs, () => socket.destroy())
     const ignore = (): void => void socket.destroy()
@@ -81,20 +80,21 @@ export class ClientConnections {
     acceptProxied(socket, (header) => {
       cancel()
       socket.off('error', ignore)
-      if (header !== 'invalid') this.#opened(socket, header.address ?? socket.remoteAddress, next)
-      else if (!socket.destroyed) {
+      if (header !== 'invalid') {
+        this.#opened(socket, new ClientConnection(header.address ?? socket.remoteAddress, isTls), next)
+      } else if (!socket.destroyed) {
         metrics().rejected('proxy-protocol')
         socket.destroy()
       }
     })
   }
 
-  #opened(socket: ClientSocket, address: string | undefined, next: () => void): void {
-    const { connectionLimit, isTls } = this.#options
-    const connection = new ClientConnection(address, isTls)
+  #opened(socket: ClientSocket, connection: ClientConnection, next: () => void): void {
+    const { connectionLimit } = this.#options
+    const isTls = connection.scheme === 'https'
     const release = connectionLimit?.open(connection.peerAddress ?? '')
     if (connectionLimit !== undefined && release === undefined) {
-      this.#turnAway(socket)
+      this.#turnAway(socket, isTls)
       return
     }
     socket[CONNECTION] = connection
@@ -107,10 +107,10 @@ export class ClientConnections {
     next()
   }
 
-  #turnAway(socket: Socket): void {
+  #turnAway(socket: Socket, isTls: boolean): void {
     this.#options.metrics().rejected('connections')
     socket.on('error', () => socket.destroy())
-    if (this.#options.isTls) socket.destroy()
+    if (isTls) socket.destroy()
     // Not `end`: what the client sends meanwhile must not become a request.
     else socket.write(TOO_MANY, () => socket.destroy())
   }

@@ -16,6 +16,7 @@ import {
   needsDrain,
   writeChunk,
   writeHead,
+  writeInterim,
 } from './client-response.ts'
 import { Exchange, type ExchangeParts } from './exchange.ts'
 import { RequestBody } from './request-body.ts'
@@ -30,6 +31,9 @@ const MOST_SKIPPED = 65_536
 
 /** Bodies up to this length are copied into the text of the headers: one write costs more than the copy. */
 const LONGEST_JOINED = 8192
+
+/** Interim responses to one request that are passed on: they are held in memory while the client does not read. */
+const MOST_INTERIMS = 16
 
 /** A request and its response. */
 export interface HttpIo {
@@ -51,6 +55,7 @@ export abstract class ClientExchange extends Exchange {
   #heldHead: string[] | undefined
   /** Bytes of the response that are still to come; -1 if unknown. */
   #leftBytes = -1
+  #interims = 0
   /** Counts chunks in both directions: what stands still is idle. */
   #progress = 0
   #seenProgress = -1
@@ -145,6 +150,12 @@ export abstract class ClientExchange extends Exchange {
       this.#progress++
     }
     return new RequestBody(this.#request as never, maxBytes, onBytes)
+  }
+
+  /** Sends a response such as `103 Early Hints`, after which the actual one follows. */
+  protected sendInterim(status: number, { list }: ResponseHeaders): void {
+    if (this.isGone || this.hasAnswered || ++this.#interims > MOST_INTERIMS) return
+    if (this.#request.httpVersion !== '1.0') writeInterim(this.#response, status, list)
   }
 
   /** Begins the response with these headers. Throws if they cannot be sent. */

@@ -23,6 +23,24 @@ export function writeHead(response: ClientResponse, status: number, headers: str
   else response.writeHead(status, headers)
 }
 
+/**
+ * Writes a response with a status below 200. `101` is for upgrades alone, and a client that waits for `100` gets it from
+ * the gateway. Dropped if it cannot be written: the actual response follows.
+ */
+export function writeInterim(response: ClientResponse, status: number, headers: string[]): void {
+  if (status <= 101) return
+  try {
+    ;(response as unknown as InformingResponse).writeInformation?.(status, headerObject(headers))
+  } catch {
+    // Such as a header with characters that have no bytes.
+  }
+}
+
+/** Absent in older versions of Node. */
+interface InformingResponse {
+  readonly writeInformation?: (status: number, headers: Record<string, string | string[]>) => void
+}
+
 /** Writes a part of the body. False if the client has to read first. */
 export function writeChunk(response: ClientResponse, chunk: Buffer): boolean {
   return (response as ServerResponse).write(chunk)

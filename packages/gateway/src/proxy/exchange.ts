@@ -7,6 +7,7 @@ import { type GatewayAnswer, problemAnswer } from '../http/problems.ts'
 import { knownRequestId } from '../http/request-headers.ts'
 import { hostOf, isAuthority, originForm } from '../http/request-target.ts'
 import { type Caller, type CallerAnswer, isUnauthenticated, type Unauthenticated } from '../identity/caller.ts'
+import type { MessageLimits } from '../limits/message-limits.ts'
 import { NOT_SENT } from '../limits/request-limits.ts'
 import type { AccessLog } from '../observability/access-log.ts'
 import type { GatewayMetrics } from '../observability/gateway-metrics.ts'
@@ -17,6 +18,7 @@ import type { ExchangeWatch } from './exchange-watch.ts'
 /** What all exchanges of a gateway share. */
 export interface ExchangeParts {
   readonly limits: Pick<HttpLimiter<Exchange>, 'begin'>
+  readonly messageLimits: MessageLimits
   readonly timers: Timers
   readonly random: Random
   /** Milliseconds since some instant; never goes back. */
@@ -81,6 +83,7 @@ export abstract class Exchange implements HttpRequest, BalancedRequest {
   instance: string | undefined
   /** Whether no upstream could take the request. */
   isUnsent = false
+  watchedAt = -1
   #isOver = false
 
   constructor(parts: ExchangeParts, active: ActiveConfig, source: ExchangeSource) {

@@ -1,7 +1,5 @@
 import type { IncomingMessage, Server, ServerOptions } from 'node:http'
 import { createServer, ServerResponse } from 'node:http'
-import type { Http2SecureServer, ServerHttp2Session } from 'node:http2'
-import { createSecureServer } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Timers } from '@sluice/core'
@@ -10,7 +8,8 @@ import type { Logger } from '@sluice/runtime'
 import type { TlsConfig } from '../config/gateway-config.ts'
 import { type GatewayAnswer, problemAnswer, rawAnswer } from '../http/problems.ts'
 import type { GatewayMetrics, Rejection } from '../observability/gateway-metrics.ts'
-import { type CertificatePair, Certificates } from '../tls/certificates.ts'
+import { Certificates } from '../tls/certificates.ts'
+import { SecureServer } from '../tls/secure-server.ts'
 import { ClientConnections, type ConnectionLimit } from './client-connections.ts'
 import type { ClientRequest, ClientResponse } from './client-response.ts'
 
@@ -41,8 +40,6 @@ export interface ListenOptions {
 /** Options of {@link GatewayServer}. */
 export interface GatewayServerOptions {
   readonly listen: ListenOptions
-  /** Whether clients connect with TLS. Needs {@link GatewayServer.useCertificates} before the start. */
-  readonly isTls: boolean
   readonly bounds: ClientBounds
   /** Networks whose connections begin with a header of the PROXY protocol. */
   readonly proxyProtocolFrom: () => readonly Cidr[]
@@ -78,23 +75,25 @@ const DEFAULTS = {
 /** How long a client may take to read the answer to what was no request. */
 const CLOSE_WITHIN_MS = 2000
 
-/** Requests at once on one HTTP/2 connection. */
-const MOST_STREAMS = 128
-
 /** Time limits of requests are checked so often by the server. */
 const CHECK_EVERY_MS = 1000
 
-/** A server of either kind; with TLS it speaks HTTP/2 and HTTP/1.1. */
-type AnyServer = Server | Http2SecureServer
-
-/** Accepts connections and brings requests. It runs once: new, listening, draining, stopped. */
+/**
+ * Accepts connections and brings requests. It runs once: new, listening, draining, stopped.
+ *
+ * Invariant: one socket listens from the start to the stop, whether clients speak TLS or not. A connection keeps the
+ * protocol that was configured when it was accepted.
+ */
 export class GatewayServer {
   readonly #options: GatewayServerOptions
   readonly #bounds: Required<ClientBounds>
   readonly #connections: ClientConnections
-  readonly #sessions = new Set<ServerHttp2Session>()
-  #server: AnyServer | undefined
-  #certificates: Certificates | undefined
+  /** Listens, and speaks HTTP/1.1 unless there is TLS. */
+  readonly #server: Server
+  /** Speaks TLS on accepted connections. Undefined without TLS. */
+  #secure: SecureServer | undefined
+  /** Of TLS that was configured before; their last connections may be open. */
+  readonly #retired: SecureServer[] = []
   #isDraining = false
 
   constructor(options: GatewayServerOptions) {
@@ -102,7 +101,6 @@ export class GatewayServer {
     this.#bounds = { ...DEFAULTS, ...options.bounds }
     const { connectionLimit, metrics, timers, proxyProtocolFrom } = options
     this.#connections = new ClientConnections({
-      isTls: options.isTls,
       mostConnections: this.#bounds.connections,
       connectionLimit,
       proxyProtocolFrom,
@@ -110,10 +108,11 @@ export class GatewayServer {
       timers,
       metrics,
     })
+    this.#server = this.#createPlain()
   }
 
   get port(): number | undefined {
-    const address = this.#server?.address()
+    const address = this.#server.address()
     return typeof address === 'object' && address !== null ? address.port : undefined
   }
 
@@ -122,29 +121,34 @@ export class GatewayServer {
     return this.#connections.size
   }
 
-  /**
-   * Reads certificates, which replace those in use, and looks after them. Rejects if one of them cannot be used; then
-   * nothing changes.
-   */
-  async useCertificates(config: TlsConfig): Promise<void> {
+  /** Reads certificates for {@link useCertificates}. Rejects if one of them cannot be used. */
+  async readCertificates(config: TlsConfig): Promise<Certificates> {
     const { timers, logger } = this.#options
-    const onDefault = ({ cert, key }: CertificatePair): void => {
-      ;(this.#server as Http2SecureServer | undefined)?.setSecureContext({ cert, key })
-    }
-    const certificates = new Certificates(config, { timers, logger, onDefault })
+    const certificates = new Certificates(config, { timers, logger })
     await certificates.start()
-    this.#certificates?.close()
-    this.#certificates = certificates
-    onDefault(certificates.first)
+    return certificates
+  }
+
+  /**
+   * Speaks TLS with these certificates on new connections; undefined: no TLS. Where that adds or removes TLS, open
+   * connections end after their next answer. Idle ones are not closed at once: a request may be on its way.
+   */
+  useCertificates(certificates: Certificates | undefined): void {
+    const secure = this.#secure
+    if (certificates === undefined) {
+      if (secure === undefined) return
+      this.#secure = undefined
+      this.#retired.push(secure)
+      secure.drain()
+    } else if (secure === undefined) this.#secure = this.#createSecure(certificates)
+    else secure.use(certificates)
   }
 
   /** Resolves when clients can connect; rejects with the error of the system. */
   start(): Promise<void> {
     const { listen, logger } = this.#options
     const { host, port, sharesPort = false } = listen
-    const server = this.#certificates === undefined ? this.#createPlain() : this.#createSecure()
-    this.#server = server
-    this.#attach(server)
+    const server = this.#server
     return new Promise((resolve, reject) => {
       server.once('error', reject)
       server.listen({ host, port, reusePort: sharesPort }, () => {
@@ -161,57 +165,45 @@ export class GatewayServer {
   /** Serves on, and closes each connection after its answer, so that clients move on. */
   drain(): void {
     this.#isDraining = true
-    for (const session of this.#sessions) session.close()
+    this.#secure?.drain()
   }
 
   /** Accepts nothing more, answers what has begun, cuts what is not done after the grace period. */
   async stop(): Promise<void> {
     this.drain()
-    this.#certificates?.close()
-    const server = this.#server!
+    const server = this.#server
+    // Waits for the connections of all servers, because this one has accepted them.
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-    if ('closeIdleConnections' in server) server.closeIdleConnections()
+    server.closeIdleConnections()
+    const secured = [...this.#retired, ...(this.#secure === undefined ? [] : [this.#secure])]
+    for (const secure of secured) secure.closeIdle()
     // Node closes connections between requests. It would wait for one that never began a request.
     this.#connections.destroySilent()
     const cancel = this.#options.timers.schedule(this.#options.graceMs, () => this.#connections.destroyAll())
     await closed
     cancel()
+    for (const secure of secured) secure.close()
   }
 
   #createPlain(): Server {
     const server = createServer(this.#http1Options())
     // Node would drop what is above the number, such as the `Connection` header. So it takes all, and we count.
     server.maxHeadersCount = 0
+    this.#accept(server)
+    this.#attach(server, () => this.#secure !== undefined)
     return server
   }
 
-  #createSecure(): Http2SecureServer {
-    const { headersMs, requestMs, keepAliveMs, headerBytes, headers } = this.#bounds
-    const { cert, key } = this.#certificates!.first
-    const server = createSecureServer({
-      allowHTTP1: true,
-      cert,
-      key,
-      minVersion: 'TLSv1.2',
-      SNICallback: (name, done) => done(null, this.#certificates!.contextOf(name)),
-      handshakeTimeout: headersMs,
-      maxHeaderListPairs: headers,
-      settings: { maxConcurrentStreams: MOST_STREAMS, maxHeaderListSize: headerBytes, enablePush: false },
-      http1Options: this.#http1Options() as never,
+  #createSecure(certificates: Certificates): SecureServer {
+    const secure: SecureServer = new SecureServer(certificates, {
+      ...this.#bounds,
+      http1: this.#http1Options(),
+      onSecured: (socket) => this.#connections.secured(socket),
+      onFailedHandshake: () => this.#options.metrics().rejected('tls'),
     })
-    // They are not options of a server that speaks both.
-    Object.assign(server, { headersTimeout: headersMs, requestTimeout: requestMs, maxHeadersCount: 0 })
-    Object.assign(server, { keepAliveTimeout: keepAliveMs })
-    server.prependListener('secureConnection', (socket) => this.#connections.secured(socket))
-    server.on('tlsClientError', () => this.#options.metrics().rejected('tls'))
-    server.on('sessionError', () => undefined)
-    server.on('session', (session) => {
-      this.#sessions.add(session)
-      session.once('close', () => void this.#sessions.delete(session))
-      session.setTimeout(keepAliveMs, () => session.close())
-      if (this.#isDraining) session.close()
-    })
-    return server
+    // Both kinds bring the same events.
+    this.#attach(secure.server as unknown as Server, () => this.#secure !== secure)
+    return secure
   }
 
   #http1Options(): ServerOptions {
@@ -229,19 +221,30 @@ export class GatewayServer {
     }
   }
 
-  #attach(server: AnyServer): void {
+  /** Hands accepted connections to the server that speaks with them. */
+  #accept(server: Server): void {
     // Before the server itself: the PROXY protocol comes before its first byte.
     const handlers = server.listeners('connection')
     server.removeAllListeners('connection')
     server.on('connection', (socket: Socket) => {
-      this.#connections.accept(socket, () => {
-        for (const handler of handlers) handler.call(server, socket)
+      const secure = this.#secure
+      this.#connections.accept(socket, secure !== undefined, () => {
+        if (secure !== undefined) secure.accept(socket)
+        else for (const handler of handlers) handler.call(server, socket)
       })
     })
-    // Both kinds bring the same events.
-    const events = server as Server
-    events.on('request', (request, response) => this.#receive(request, response, false))
-    events.on('checkContinue', (request, response) => this.#receive(request, response, true))
+  }
+
+  /** `isRetired`: whether TLS was added or removed, so that connections of this server are closed after an answer. */
+  #attach(events: Server, isRetired: () => boolean): void {
+    events.on('request', (request, response) => {
+      if (isRetired()) response.shouldKeepAlive = false
+      this.#receive(request, response, false)
+    })
+    events.on('checkContinue', (request, response) => {
+      if (isRetired()) response.shouldKeepAlive = false
+      this.#receive(request, response, true)
+    })
     events.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
       request.resume()
       this.#respond(response, UNKNOWN_EXPECTATION)

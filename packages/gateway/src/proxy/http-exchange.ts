@@ -122,7 +122,10 @@ export class HttpExchange extends ClientExchange implements Dispatcher.DispatchH
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
-    if (status < 200) return
+    if (status < 200) {
+      this.sendInterim(status, new ResponseHeaders(controller.rawHeaders as UpstreamHeaders))
+      return
+    }
     this.#headersMs = this.parts.monotonicMs() - this.#sentMs
     this.#upstreamStatus = status
     const headers = new ResponseHeaders(controller.rawHeaders as UpstreamHeaders)

@@ -26,7 +26,7 @@ async function behind(urls: readonly string[], route = routeOf()): Promise<TestG
   return { ...started, timers }
 }
 
-/** An instance that nobody listens on. */
+/** An instance without a listener. */
 async function deadUrl(): Promise<string> {
   return `http://127.0.0.1:${await freePort()}`
 }

@@ -1,10 +1,13 @@
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer } from 'node:net'
 import { FakeClock, FakeTimers } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
 import {
   configOf,
+  listen,
   RawClient,
+  type ReceivedRequest,
   routeOf,
   startGateway,
   startUpstream,
@@ -19,6 +22,17 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => void
 async function through(handler: Handler, route = routeOf()): Promise<TestGateway & { app: { received: unknown[] } }> {
   const app = await startUpstream(handler)
   return { ...(await startGateway({ config: configOf([route], { app: [app.url] }) })), app }
+}
+
+/** A gateway before an upstream that sends these bytes for every request. */
+async function startRawUpstream(bytes: string): Promise<TestGateway> {
+  const { port } = await listen(
+    createServer((socket) => {
+      socket.on('error', () => undefined)
+      socket.once('data', () => socket.write(bytes))
+    }),
+  )
+  return await startGateway({ config: configOf([routeOf()], { app: [`http://127.0.0.1:${port}`] }) })
 }
 
 describe('a response', () => {
@@ -41,6 +55,40 @@ describe('a response', () => {
     await client.until('data: 2')
     end!()
     await client.until('0\r\n\r\n')
+  })
+
+  it('comes after its interim responses, but for 100 and 101', async () => {
+    const { port } = await through((_request, response) => {
+      response.writeEarlyHints({ link: '</a.css>; rel=preload', connection: 'x-hop', 'x-hop': '1' })
+      response.writeProcessing()
+      response.end('body')
+    })
+    const client = new RawClient(port)
+    client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    const text = await client.until('body')
+    expect(text).toMatch(
+      /^HTTP\/1\.1 103 Early Hints\r\nlink: <\/a\.css>; rel=preload\r\n\r\nHTTP\/1\.1 102 [^\r]+\r\n\r\nHTTP\/1\.1 200 /i,
+    )
+    const old = new RawClient(port)
+    old.send('GET / HTTP/1.0\r\n\r\n')
+    expect(await old.closed()).toMatch(/^HTTP\/1\.1 200 /)
+  })
+
+  it.each([100, 101])('is an error if %i comes before it, and the client sees no such thing', async (status) => {
+    const { port } = await startRawUpstream(`HTTP/1.1 ${status} What\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n`)
+    const client = new RawClient(port)
+    client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx')
+    expect(await client.until('}')).toMatch(/^HTTP\/1\.1 502 /)
+  })
+
+  it('comes after at most 16 interim responses', async () => {
+    const { port } = await through((_request, response) => {
+      for (let index = 0; index < 100; index++) response.writeEarlyHints({ link: `</${index}.css>; rel=preload` })
+      response.end('body')
+    })
+    const client = new RawClient(port)
+    client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    expect((await client.until('body')).match(/^HTTP\/1\.1 103 /gm)).toHaveLength(16)
   })
 
   it('has its trailers', async () => {
@@ -148,6 +196,17 @@ describe('a response', () => {
 })
 
 describe('a request body', () => {
+  it('has no trailers at the upstream, and announces none', async () => {
+    const { port, app } = await through((request, response) => void request.on('end', () => response.end('ok')))
+    const client = new RawClient(port)
+    const head = 'POST / HTTP/1.1\r\nHost: a\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n'
+    client.send(`${head}4\r\nbody\r\n0\r\nX-Sum: 42\r\n\r\n`)
+    expect(await client.until('ok')).toMatch(/^HTTP\/1\.1 200 /)
+    const [received] = app.received as readonly ReceivedRequest[]
+    expect(received).toMatchObject({ body: 'body', trailers: {} })
+    expect(Object.keys(received!.headers)).not.toEqual(expect.arrayContaining(['trailer']))
+  })
+
   it('waits for an upstream that does not read, in bounded memory', async () => {
     let read: IncomingMessage | undefined
     const app = await startUpstream()
@@ -229,7 +288,7 @@ describe('a request body', () => {
     await until(() => gateway.inFlight === 0)
   })
 
-  it('is asked for only when the request is admitted', async () => {
+  it('is requested only when the request is admitted', async () => {
     const app = await startUpstream()
     const { port } = await startGateway({
       config: configOf([routeOf()], { app: [app.url] }),

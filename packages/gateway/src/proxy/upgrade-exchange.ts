@@ -61,7 +61,8 @@ export class UpgradeExchange extends HttpExchange {
     this.#tunnel = new Tunnel({
       client,
       upstream: socket,
-      rates: route.webSocket,
+      rates: route.webSocket?.rates,
+      admit: this.#admission(),
       idleMs: route.timeouts.idleMs,
       nowMs: this.parts.monotonicMs,
       onBytes: (fromClient, fromUpstream) => {
@@ -71,6 +72,22 @@ export class UpgradeExchange extends HttpExchange {
       onDenied: () => metrics.denied.inc(),
       onEnd: () => this.upgradeOver(status),
     })
+  }
+
+  /** How messages are counted by the rules of the caller. Undefined without such rules. */
+  #admission(): ((messages: number, bytes: number) => boolean | Promise<boolean>) | undefined {
+    const { messageResource, byteResource } = this.activeRoute!.route.webSocket ?? {}
+    if (messageResource === undefined && byteResource === undefined) return undefined
+    const { messageLimits } = this.parts
+    const take = (resource: string | undefined, units: number): boolean | Promise<boolean> =>
+      resource === undefined || units === 0 || messageLimits.take(this.caller!, resource, units)
+    return (messages, bytes) => {
+      const answer = take(messageResource, messages)
+      if (answer === false) return false
+      return answer === true
+        ? take(byteResource, bytes)
+        : answer.then((isAllowed) => isAllowed && take(byteResource, bytes))
+    }
   }
 }
 

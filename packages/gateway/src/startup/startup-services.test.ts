@@ -36,6 +36,56 @@ const CHAIN = {
   cache: { url: 'tcp://cache:6379', dependsOn: ['database'] },
 }
 
+describe('services of another configuration', () => {
+  it('are waited for, unless they were available already', async () => {
+    const { startup, timers, available, asked } = fakeServices({ database: { url: 'tcp://database:5432' } })
+    available.add('database')
+    await Promise.all([startup.wait(), timers.advance(1)])
+    const parts = { timers, random: seededRandom(3), log: { info: () => undefined, warn: () => undefined } }
+    const probe: ServiceProbe = ({ hostname }) => {
+      asked.push(hostname)
+      return Promise.resolve()
+    }
+    const services = {
+      database: { url: 'tcp://database:5432' },
+      mail: { url: 'tcp://mail:25', dependsOn: ['database'] },
+    }
+    const next = new StartupServices(services, { ...parts, probe }, startup)
+    expect(next.awaited().map(({ name }) => name)).toEqual(['mail'])
+    await next.wait()
+    const moved = new StartupServices({ database: { url: 'tcp://other:5432' } }, { ...parts, probe }, next)
+    expect(moved.awaited().map(({ name }) => name)).toEqual(['database'])
+    await moved.wait()
+    expect(asked).toEqual(['database', 'mail', 'other'])
+  })
+
+  it('are reported and leave a gateway ready that was ready, also if they never come', async () => {
+    const app = await startUpstream()
+    const services = { mail: { url: `tcp://127.0.0.1:${await freePort()}` } }
+    const config = configOf([routeOf()], { app: [app.url] })
+    const { gateway } = await startGateway({ config })
+    expect([gateway.isReady, gateway.awaitedServices]).toEqual([true, []])
+    await gateway.use({ ...config, options: { services } })
+    expect([gateway.isReady, gateway.awaitedServices.map(({ name }) => name)]).toEqual([true, ['mail']])
+    await gateway.use(config)
+    expect(gateway.awaitedServices).toEqual([])
+    const cycle = { a: { url: 'tcp://a:1', dependsOn: ['a'] } }
+    await expect(gateway.use({ ...config, options: { services: cycle } })).rejects.toThrow(/a/)
+    expect(gateway.isReady).toBe(true)
+  })
+
+  it('replace those that a gateway that was not ready yet waits for', async () => {
+    const app = await startUpstream()
+    const config = configOf([routeOf()], { app: [app.url] })
+    const missing = { mail: { url: `tcp://127.0.0.1:${await freePort()}` } }
+    const { gateway } = await startGateway({ config: { ...config, options: { services: missing } } })
+    expect(gateway.isReady).toBe(false)
+    const services = { mail: { url: `tcp://127.0.0.1:${app.port}` } }
+    await gateway.use({ ...config, options: { services } })
+    await expect.poll(() => gateway.isReady).toBe(true)
+  })
+})
+
 describe('services before the gateway', () => {
   it('are waited for in the order of their dependencies', async () => {
     const { startup, timers, available, asked, lines } = fakeServices(CHAIN)
@@ -69,7 +119,7 @@ describe('services before the gateway', () => {
     expect(timers.pending).toBe(0)
   })
 
-  it('are asked less and less often, at least every 5 seconds', async () => {
+  it('are polled less and less often, at least every 5 seconds', async () => {
     const { startup, timers, asked } = fakeServices({ database: { url: 'tcp://database:5432' } })
     const waiting = startup.wait()
     await timers.advance(60_000)
@@ -81,7 +131,7 @@ describe('services before the gateway', () => {
     expect(timers.pending).toBe(0)
   })
 
-  it('that do not answer are asked again after 2 seconds', async () => {
+  it('that do not answer are polled again after 2 seconds', async () => {
     const { startup, timers, lines } = fakeServices(
       { database: { url: 'tcp://database:5432' } },
       (_url, signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),

@@ -38,16 +38,27 @@ export class StartupServices {
   readonly #parts: StartupServicesParts
   readonly #graph: StartupGraph
   readonly #awaited = new Map<string, AwaitedService>()
+  /** URLs by name of those that were available. */
+  readonly #available = new Map<string, string>()
   readonly #end = new AbortController()
 
   /**
+   * `previous`: of the configuration before. What it found available is not asked again.
+   *
    * @throws RuntimeError `SLUICE_RUNTIME_GRAPH_CYCLE` with the path of a cycle, or another error of the graph for a
    * name that is not there
    */
-  constructor(services: Readonly<Record<string, StartupServiceConfig>>, parts: StartupServicesParts) {
+  constructor(
+    services: Readonly<Record<string, StartupServiceConfig>>,
+    parts: StartupServicesParts,
+    previous?: StartupServices,
+  ) {
     this.#parts = parts
     const entries = Object.entries(services)
-    for (const [name, { url }] of entries) this.#awaited.set(name, { name, url, problem: undefined })
+    for (const [name, { url }] of entries) {
+      if (previous !== undefined && previous.#available.get(name) === url) this.#available.set(name, url)
+      else this.#awaited.set(name, { name, url, problem: undefined })
+    }
     this.#graph = new StartupGraph(
       entries.map(([name, { url, dependsOn }]) => ({
         name,
@@ -74,6 +85,7 @@ export class StartupServices {
   }
 
   async #waitFor(name: string, url: URL): Promise<void> {
+    if (this.#available.has(name)) return
     const { log, random, timers } = this.#parts
     const { signal } = this.#end
     for (let failures = 0; ; failures++) {
@@ -86,6 +98,7 @@ export class StartupServices {
       const delayMs = retryDelayMs(failures, { firstMs: FIRST_RETRY_MS, longestMs: LONGEST_RETRY_MS, random })
       await pause(timers, delayMs, signal)
     }
+    this.#available.set(name, this.#awaited.get(name)!.url)
     this.#awaited.delete(name)
     log.info('service is available', { service: name, url: url.href })
   }

@@ -29,12 +29,12 @@ type CertificateConfig = TlsConfig['certificates'][number]
 export interface CertificatesParts {
   readonly timers: Timers
   readonly logger: Logger
-  /** Told when the certificate for clients without a name has changed. */
-  readonly onDefault: (pair: CertificatePair) => void
 }
 
 /** Certificates by name of the server, read again when their files change. */
 export class Certificates {
+  /** Told when the certificate for clients without a name was read again. */
+  onFirst: ((pair: CertificatePair) => void) | undefined
   readonly #parts: CertificatesParts
   readonly #configs: readonly CertificateConfig[]
   #pairs: CertificatePair[] = []
@@ -92,7 +92,7 @@ export class Certificates {
     const isFirstNew = pairs[0] !== this.#pairs[0]
     this.#pairs = pairs
     this.#index()
-    if (isFirstNew) this.#parts.onDefault(this.first)
+    if (isFirstNew) this.onFirst?.(this.first)
   }
 
   #report(file: string, problem: string): void {

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { copyFileSync, writeFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2'
 import { request as httpsRequest } from 'node:https'
 import type { Duplex } from 'node:stream'
@@ -10,6 +11,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import type { CompiledConfig } from '../config/compiled-config.ts'
 import {
   configOf,
+  openIdentifier,
   RawClient,
   routeOf,
   startGateway,
@@ -127,12 +129,15 @@ describe('certificates', () => {
     await expect(startSecure({ certificates: [{ cert: one.cert, key: other.key }] })).rejects.toThrow(/key/)
   })
 
-  it('change with the configuration; adding or removing TLS needs a restart', async () => {
+  it('change with the configuration', async () => {
     const { port, gateway, config } = await startSecure()
-    const tls = { certificates: [makeCertificate(temporaryFolder(), 'new', ['new.example'])] }
+    const folder = temporaryFolder()
+    const tls = { certificates: [makeCertificate(folder, 'new', ['new.example'])] }
     await gateway.use({ ...config, options: { tls } })
     expect(await certificateFor(port, undefined)).toBe('new.example')
-    await expect(gateway.use({ ...config, options: {} })).rejects.toThrow(/restart/)
+    const other = makeCertificate(folder, 'other', ['other.example'])
+    const broken = { certificates: [{ cert: other.cert, key: tls.certificates[0]!.key }] }
+    await expect(gateway.use({ ...config, options: { tls: broken } })).rejects.toThrow(/key/)
     expect(await certificateFor(port, undefined)).toBe('new.example')
   })
 
@@ -143,6 +148,80 @@ describe('certificates', () => {
     expect(await client.closed()).not.toContain('HTTP/')
     const rejected = metrics.snapshot().families.find(({ name }) => name === 'sluice_gateway_rejected_total')
     expect(rejected?.samples).toContainEqual({ values: ['tls'], value: 1 })
+  })
+})
+
+describe('TLS that is added or removed while the gateway runs', () => {
+  it('is for new connections; open ones end after their next answer', async () => {
+    const { port, gateway, config, app } = await startSecure({ fields: { options: {} } })
+    const plain = new RawClient(port)
+    plain.send('GET /1 HTTP/1.1\r\nHost: a\r\n\r\n')
+    await plain.until('ok')
+    const tls = { certificates: [makeCertificate(temporaryFolder(), 'added', ['added.example'])] }
+    await gateway.use({ ...config, options: { tls } })
+    expect(await certificateFor(port, undefined)).toBe('added.example')
+    const client = await session(port)
+    expect((await ask(client, { ':path': '/2' })).body).toBe('ok')
+    plain.send('GET /3 HTTP/1.1\r\nHost: a\r\n\r\n')
+    expect(await plain.closed()).toMatch(/200 OK[\s\S]*200 OK[\s\S]*Connection: close/)
+    const late = new RawClient(port)
+    late.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    expect(await late.closed()).not.toContain('HTTP/')
+    const goaway = once(client, 'goaway')
+    await gateway.use({ ...config, options: {} })
+    await goaway
+    const again = new RawClient(port)
+    again.send('GET /4 HTTP/1.1\r\nHost: a\r\n\r\n')
+    await again.until('ok')
+    expect(app.received.map(({ url, headers }) => [url, headers['x-forwarded-proto']])).toEqual([
+      ['/1', 'http'],
+      ['/2', 'https'],
+      ['/3', 'http'],
+      ['/4', 'http'],
+    ])
+  })
+
+  it('does not end requests in flight', async () => {
+    const { port, gateway, config, app } = await startSecure()
+    const held: ServerResponse[] = []
+    app.server.removeAllListeners('request')
+    app.server.on('request', (_request, response) => void held.push(response))
+    const client = await session(port)
+    const overTls = ask(client, {})
+    await until(() => held.length === 1)
+    await gateway.use({ ...config, options: {} })
+    const plain = new RawClient(port)
+    plain.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    await until(() => held.length === 2)
+    await gateway.use(config)
+    for (const response of held) response.end('late')
+    expect((await overTls).body).toBe('late')
+    await plain.until('late')
+    await gateway.stop()
+    await until(() => gateway.connections === 0)
+  })
+
+  it('drops clients that come slowly, as from the start', async () => {
+    const { port, gateway, config } = await startSecure({ fields: { options: {} }, bounds: { headersMs: 500 } })
+    const tls = { certificates: [makeCertificate(temporaryFolder(), 'added', ['added.example'])] }
+    await gateway.use({ ...config, options: { tls } })
+    const secure = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })
+    secure.on('error', () => undefined)
+    await once(secure, 'secureConnect')
+    secure.write('GET / HTTP/1.1\r\nHost: a\r\nX-Slow: ')
+    secure.resume()
+    await once(secure, 'close')
+    await until(() => gateway.connections === 0)
+  })
+
+  it('stays as it is when the rest of a configuration cannot be used', async () => {
+    const { port, gateway, config } = await startSecure({ fields: { options: {} } })
+    const tls = { certificates: [makeCertificate(temporaryFolder(), 'added', ['added.example'])] }
+    const identifier = { ...openIdentifier, start: () => Promise.reject(new Error('no keys')) }
+    await expect(gateway.use({ ...config, options: { tls } }, identifier)).rejects.toThrow('no keys')
+    const plain = new RawClient(port)
+    plain.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    await plain.until('ok')
   })
 })
 

@@ -216,7 +216,7 @@ describe('the adaptive limit', () => {
 })
 
 describe('the fixed limit', () => {
-  it('admits exactly so many requests at a time on each instance, then answers no capacity', () => {
+  it('admits exactly that number of requests at a time on each instance, then answers no capacity', () => {
     const { upstream } = fakeUpstream({ instances: instancesOf(2), concurrency: { mode: 'fixed', limit: 3 } })
     const attempts = Array.from({ length: 6 }, () => attemptOn(upstream))
     expect(noInstanceOf(upstream)).toEqual({ reason: 'no-capacity', retryAfterSeconds: 1 })

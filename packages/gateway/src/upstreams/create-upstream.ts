@@ -51,7 +51,7 @@ class BalancedUpstream implements Upstream {
 
   constructor(name: string, config: UpstreamConfig, parts: InstanceSetParts) {
     this.name = name
-    this.hashBy = config.balance === 'hash' ? (config.hashBy ?? 'ip') : undefined
+    this.hashBy = config.balance === 'hash' ? hashedValue(config) : undefined
     this.#nowMs = parts.nowMs
     this.#balancer = createBalancer(config.balance ?? DEFAULTS.balance)
     this.#checkIntervalMs = checkIntervalMs(config)
@@ -131,6 +131,10 @@ class BalancedUpstream implements Upstream {
       retryAfterSeconds: Math.max(1, Math.ceil(shortestMs / MS_PER_SECOND)),
     }
   }
+}
+
+function hashedValue({ hashBy = 'ip', sessionCookie }: UpstreamConfig): string {
+  return hashBy === 'session' ? `cookie:${sessionCookie}` : hashBy
 }
 
 /** Leaves the candidates that have not been tried, unless all have been. */

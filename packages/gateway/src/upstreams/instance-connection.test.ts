@@ -1,6 +1,6 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { createServer, type RequestListener, type Server } from 'node:http'
-import { createServer as createHttp2Server, createSecureServer } from 'node:http2'
+import { createServer as createHttp2Server, createSecureServer, type ServerHttp2Stream } from 'node:http2'
 import { createServer as createSecureHttpServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -62,6 +62,37 @@ async function send(upstream: Upstream, options: Partial<Dispatcher.RequestOptio
     throw error
   }
 }
+
+/** A server that answers only clients with a certificate that `certificate` has signed, which is itself. */
+async function mutualTlsServer(kind: 'http1' | 'http2'): Promise<number> {
+  const [key, cert] = [await readFile(certificate.keyFile), await readFile(certificate.certificateFile)]
+  const options = { key, cert, ca: cert, requestCert: true, rejectUnauthorized: true }
+  const listener: RequestListener = (request, response) => {
+    const socket = 'stream' in request ? (request.stream as ServerHttp2Stream).session!.socket : request.socket
+    response.end((socket as TLSSocket).getPeerCertificate().subject.CN as string)
+  }
+  if (kind === 'http1') return listen(createSecureHttpServer(options, listener))
+  return listen(createSecureServer(options, listener as never) as unknown as AnyServer)
+}
+
+describe('TLS to an instance that asks for a certificate', () => {
+  it.each(['http1', 'http2'] as const)(
+    'shows the configured one, to requests and to health checks: %s',
+    async (kind) => {
+      const port = await mutualTlsServer(kind)
+      const { certificateFile: ca, keyFile: key } = certificate
+      const health = { active: { path: '/', healthyAfter: 1 } }
+      const config = { instances: [{ url: `https://127.0.0.1:${port}` }], protocol: kind, health }
+      const known = await start({ ...config, tls: { ca, cert: ca, key } })
+      expect(known.isAvailable).toBe(true)
+      expect(await send(known)).toMatchObject({ status: 200, text: 'localhost' })
+      const unknown = await start({ ...config, tls: { ca } })
+      expect(unknown.isAvailable).toBe(false)
+      const unchecked = await start({ instances: config.instances, protocol: kind, tls: { ca } })
+      await expect(send(unchecked)).rejects.toThrow()
+    },
+  )
+})
 
 describe('TLS to an instance', () => {
   it('verifies the certificate by the host of the URL', async () => {

@@ -1,6 +1,7 @@
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { buildConnector, Client, type Dispatcher, Pool } from 'undici'
 import { type AddressGuard, DeniedAddressError } from './address-guard.ts'
+import { ConnectionPool } from './connection-pool.ts'
 
 /** How connections to the instances of an upstream are opened. */
 export interface ConnectionOptions {
@@ -30,7 +31,14 @@ interface LookedUpAddress {
  */
 const ONE_NAME = 'upstream'
 
-/** A pool whose TLS name does not depend on requests. */
+/** Connections whose TLS name does not depend on requests. */
+class SecureConnectionPool extends ConnectionPool {
+  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    return super.dispatch({ ...options, servername: ONE_NAME } as Dispatcher.DispatchOptions, handler)
+  }
+}
+
+/** The same for HTTP/2, where one connection has many requests. */
 class SecurePool extends Pool {
   override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
     return super.dispatch({ ...options, servername: ONE_NAME } as Dispatcher.DispatchOptions, handler)
@@ -44,7 +52,7 @@ class SecurePool extends Pool {
  * resolved again in between, and redirects are not followed.
  */
 export class InstanceConnection {
-  readonly dispatcher: Pool
+  readonly dispatcher: ConnectionPool | Pool
   readonly #url: URL
   readonly #addresses: readonly string[]
   readonly #options: ConnectionOptions
@@ -55,8 +63,10 @@ export class InstanceConnection {
     this.#url = url
     this.#addresses = addresses
     this.#options = options
+    const isSecure = url.protocol === 'https:'
     const poolOptions = { ...this.#clientOptions(), connections: options.connections }
-    this.dispatcher = url.protocol === 'https:' ? new SecurePool(url, poolOptions) : new Pool(url, poolOptions)
+    if (options.protocol === 'http2') this.dispatcher = new (isSecure ? SecurePool : Pool)(url, poolOptions)
+    else this.dispatcher = new (isSecure ? SecureConnectionPool : ConnectionPool)(url, poolOptions)
   }
 
   /** Opens a connection outside the pool, for an upgrade: always HTTP/1.1. */

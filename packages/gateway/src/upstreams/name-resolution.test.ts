@@ -58,7 +58,7 @@ describe('the addresses of a name', () => {
     await upstream.close()
   })
 
-  it('are asked for again soon if there are none yet', async () => {
+  it('are looked up again soon if there are none yet', async () => {
     const { state, resolve } = names('10.0.0.1')
     state.error = new Error('getaddrinfo ENOTFOUND orders')
     const { upstream, timers } = fakeUpstream({ instances, resolveEvery: '10s' }, { resolve })

@@ -14,7 +14,7 @@ import {
 const UNAVAILABLE = { kind: 'response', status: 503, headersMs: 1 } as const
 
 describe('the breaker of an instance', () => {
-  it('opens after the configured failures in a row; a dead one of two is asked once a pause', async () => {
+  it('opens after the configured failures in a row; a dead one of two is called once per pause', async () => {
     const { upstream, timers, lines } = fakeUpstream({
       instances: instancesOf(2),
       health: { passive: { failures: 3, pause: 1000 } },

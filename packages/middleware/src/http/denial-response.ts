@@ -108,7 +108,7 @@ function advice(retryAfter: number | null, limit = 0): string {
   return `Try again in ${retryAfter} ${retryAfter === 1 ? 'second' : 'seconds'}.`
 }
 
-/** The denying rules that callers are told of, each once. Falls back to the deciding rule. */
+/** The denying rules that are announced to callers, each once. Falls back to the deciding rule. */
 function violatedRules({ limits = [], rule, announce }: DecisionLike): readonly string[] {
   const told = limits.filter((report) => report.retryAfterMs > 0 && report.announce !== false)
   if (told.length > 0) return [...new Set(told.map((report) => report.rule))]

@@ -51,7 +51,7 @@ function Flow({ answer }: { answer: GatewayAnswer }): JSX.Element {
           <strong>The configuration in the file is not in use.</strong> {problem}
         </Notice>
       )}
-      {waitingFor.length === 0 ? null : <Notice tone="warning">Not ready: waits for {waitingFor.join(', ')}.</Notice>}
+      {waitingFor.length === 0 ? null : <Notice tone="warning">Waits for {waitingFor.join(', ')}.</Notice>}
       {keySet?.problem === undefined ? null : (
         <Notice tone="warning">
           The keys that tokens are verified with could not be loaded again: {keySet.problem}

@@ -47,7 +47,7 @@ export function TopCallers({ top, spanText }: { top: readonly TopDimension[]; sp
         columns={columnsOf(chosen.value, most)}
         rows={entries.slice(0, MOST_CALLERS)}
         rowKey={({ entity }) => entity}
-        empty="Nobody was denied in the last minutes."
+        empty="No caller was denied in the last minutes."
       />
     </Card>
   )

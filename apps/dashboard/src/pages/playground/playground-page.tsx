@@ -23,7 +23,7 @@ const REPLAY_COLUMNS_PER_SECOND = 24
 /** Algorithms side by side on the same traffic. It runs the code of the service, in the browser. */
 export function PlaygroundPage(): JSX.Element {
   const read = useComputed(() => readScenario(location.value.query))
-  // What is being drawn is not in the URL yet: a browser allows only so many changes of it in a minute.
+  // What is being drawn is not in the URL yet: browsers limit how often it changes.
   const drawing = useSignal<readonly number[] | undefined>(undefined)
   const scenario = useComputed<Scenario>(() => {
     const { scenario: linked } = read.value

@@ -38,6 +38,7 @@ function thread(fields: Partial<ThreadGateway> = {}): ThreadGateway {
     routes: [{ name: 'orders', path: '/orders/*', upstream: 'shop', auth: 'optional', limited: true }],
     upstreams: [upstream()],
     waitingFor: [],
+    wasReady: false,
     keySet: undefined,
     problem: undefined,
     ...fields,
@@ -120,6 +121,11 @@ describe('the readiness of a gateway', () => {
     expect(gatewayHealth(thread({ waitingFor: ['the upstream "shop"'] }))).toMatchObject({
       ready: false,
       detail: '1 route to 1 upstream; waiting for the upstream "shop"',
+      reasons: [{ code: 'gateway-waiting' }],
+    })
+    // Of a service that a later configuration names.
+    expect(gatewayHealth(thread({ waitingFor: ['the service "mail"'], wasReady: true }))).toMatchObject({
+      ready: true,
       reasons: [{ code: 'gateway-waiting' }],
     })
     const down = thread({

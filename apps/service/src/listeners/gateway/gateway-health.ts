@@ -4,13 +4,14 @@ import type { HealthCheck } from '../../operations/health.ts'
 
 /** How the gateway of this thread stands, for `/readyz`. */
 export function gatewayHealth(gateway: ThreadGateway): HealthCheck {
-  const { mode, routes, upstreams, waitingFor } = gateway
+  const { mode, routes, upstreams, waitingFor, wasReady } = gateway
   const detail =
     mode === 'demo'
       ? 'demo upstream: no routes are configured'
       : `${countOf(routes, 'route')} to ${countOf(upstreams, 'upstream')}`
   const waits = waitingFor.length === 0 ? '' : `; waiting for ${waitingFor.join(', ')}`
-  return { name: 'gateway', ready: waitingFor.length === 0, detail: `${detail}${waits}`, reasons: reasonsOf(gateway) }
+  const ready = wasReady || waitingFor.length === 0
+  return { name: 'gateway', ready, detail: `${detail}${waits}`, reasons: reasonsOf(gateway) }
 }
 
 function countOf({ length }: readonly unknown[], noun: string): string {

@@ -9,7 +9,7 @@ import type { GatewayAnswer, ReadinessAnswer } from '@sluice/contract'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningNode } from '../../service.fixture.ts'
 import { startRealService, startService } from '../../service.fixture.ts'
-import type { Settings } from '../../settings.ts'
+import type { Settings } from '../../settings/settings.ts'
 
 const RULES = `rules:
   - { name: orders, resource: "/orders/*", dimension: user, algorithm: fixed-window, limit: 3, window: 1h }
@@ -56,7 +56,7 @@ async function startGateway(text: string, more: Partial<Settings> = {}) {
   })
   const ask = (path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
     fetch(`http://127.0.0.1:${node.gatewayPort}${path}`, { headers })
-  return { node, ask, replace }
+  return { node, ask, replace, folder }
 }
 
 async function readiness(node: RunningNode): Promise<ReadinessAnswer> {
@@ -136,6 +136,37 @@ describe('the gateway of the service', () => {
     await replace(text.replace(/sha256:[0-9a-f]{64}/, `sha256:${hash('sha256', 'other')}`))
     await expect.poll(() => status('demo'), { timeout: 10_000 }).toBe(401)
     expect(await status('other')).toBe(200)
+  })
+
+  it('takes other services and other pages of denials while it runs', async () => {
+    const { url } = await startUpstream('one')
+    const { ask, node, replace, folder } = await startGateway(fileText(url))
+    const page = join(folder, 'busy.html')
+    await writeFile(page, 'first')
+    const withPage = fileText(url)
+      .replace('limit: 3', 'limit: 0')
+      .replace('auth: required', 'auth: required, denial: { body: "file:busy.html" }')
+    await replace(withPage)
+    const answering = async (): Promise<string> => await (await ask('/orders/1', KEY)).text()
+    await expect.poll(answering, { timeout: 10_000 }).toBe('first')
+    await writeFile(page, 'second')
+    await expect.poll(answering, { timeout: 10_000 }).toBe('second')
+    const reasons = async (): Promise<readonly unknown[]> => (await readiness(node)).reasons.map(({ code }) => code)
+    await rm(page)
+    await expect.poll(reasons, { timeout: 10_000 }).toEqual(['gateway-config-refused'])
+    expect(await answering()).toBe('second')
+    await writeFile(page, 'third')
+    await expect.poll(answering, { timeout: 10_000 }).toBe('third')
+    expect(await reasons()).toEqual([])
+    // Waits for what is not there, and stays ready: all nodes read the same file.
+    await replace(withPage.replace('gateway:\n', 'gateway:\n  services: { mail: { url: "tcp://127.0.0.1:9" } }\n'))
+    await expect.poll(reasons, { timeout: 10_000 }).toEqual(['gateway-waiting'])
+    expect((await fetch(`${node.origin}/readyz`)).status).toBe(200)
+    const { port } = new URL(url)
+    await replace(
+      withPage.replace('gateway:\n', `gateway:\n  services: { mail: { url: "tcp://127.0.0.1:${port}" } }\n`),
+    )
+    await expect.poll(reasons, { timeout: 10_000 }).toEqual([])
   })
 
   it('follows a file that has only routes, with the rules of the database', async () => {

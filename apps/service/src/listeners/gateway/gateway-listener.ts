@@ -12,11 +12,12 @@ import { followGatewayFile } from '../../config/rule-source.ts'
 import { errorFields } from '../../observability/error-fields.ts'
 import type { ThreadGateway } from '../../observability/gateway-status.ts'
 import type { HealthCheck } from '../../operations/health.ts'
-import type { GatewaySettings, Settings } from '../../settings.ts'
+import type { GatewaySettings, Settings } from '../../settings/settings.ts'
 import type { ConnectionLimit } from '../connection-limit.ts'
 import type { Listener, ListenSettings } from '../listener.ts'
 import { listenAttempt, listenError, listenerHost } from '../listener.ts'
 import { DemoUpstream, demoConfig } from './demo-upstream.ts'
+import { FileWatch, stampsOf } from './file-watch.ts'
 import { gatewayHealth } from './gateway-health.ts'
 import { IdentityMetrics } from './identity-metrics.ts'
 
@@ -76,14 +77,19 @@ export class GatewayListener implements Listener {
   #problem: string | undefined
   /** The last reload; the next one begins after it. */
   #reloading: Promise<void> = Promise.resolve()
-  /** Whether all upstreams were available once. From then on a missing one makes the service degraded only. */
+  /**
+   * Whether all services and upstreams were available once. From then on a missing one makes the service degraded only.
+   */
   #wasReady = false
+  /** Files such as the pages of denials; read again with the configuration when they change. */
+  readonly #files: FileWatch
 
   constructor(parts: GatewayListenerParts) {
     this.#parts = parts
     const { clock, random, countFailure, metrics, log } = parts
     const observed = new IdentityMetrics(metrics, log)
     this.#identityParts = { clock, random, timers: this.#timers, countFailure, ...observed.hooks }
+    this.#files = new FileWatch(this.#timers, () => this.#reloadLater(true))
   }
 
   get port(): number | undefined {
@@ -97,8 +103,13 @@ export class GatewayListener implements Listener {
   /** Takes the parts of the file that are for the gateway. Undefined: there are none. */
   use(file: FileParts | undefined): void {
     this.#file = file
+    this.#reloadLater(false)
+  }
+
+  /** `isFile`: whether a file that the configuration names has changed. */
+  #reloadLater(isFile: boolean): void {
     const gateway = this.#gateway
-    if (gateway !== undefined) this.#reloading = this.#reloading.then(() => this.#reload(gateway))
+    if (gateway !== undefined) this.#reloading = this.#reloading.then(() => this.#reload(gateway, isFile))
   }
 
   async start(): Promise<void> {
@@ -116,7 +127,7 @@ export class GatewayListener implements Listener {
 
   async #start(): Promise<void> {
     const wanted = await this.#wanted()
-    const config = this.#compile(wanted.written)
+    const { config, stamps } = await this.#read(wanted.written)
     const gateway = this.#create(config)
     try {
       await gateway.start()
@@ -128,6 +139,7 @@ export class GatewayListener implements Listener {
     }
     this.#gateway = gateway
     this.#inUse = wanted
+    this.#files.watch(config.files, stamps)
     // The file may have changed meanwhile. Nothing happens if it has not.
     this.use(this.#file)
   }
@@ -137,6 +149,7 @@ export class GatewayListener implements Listener {
   }
 
   async stop(): Promise<void> {
+    this.#files.close()
     await this.#follower?.close()
     await this.#reloading
     await this.#gateway?.stop()
@@ -153,12 +166,13 @@ export class GatewayListener implements Listener {
     }))
     const missing = upstreams.filter(({ isAvailable }) => !isAvailable).map(({ name }) => `the upstream "${name}"`)
     const services = this.#gateway.awaitedServices.map(({ name }) => `the service "${name}"`)
-    this.#wasReady ||= missing.length === 0
+    this.#wasReady ||= missing.length === 0 && services.length === 0
     return {
       mode,
       routes: routesOf(written),
       upstreams,
       waitingFor: [...services, ...(this.#wasReady ? [] : missing)],
+      wasReady: this.#wasReady,
       keySet: this.#identifier?.keySet,
       problem: this.#problem ?? this.#refused(),
     }
@@ -190,20 +204,22 @@ export class GatewayListener implements Listener {
     return unavailableSince === undefined ? undefined : 'the file cannot be read'
   }
 
-  async #reload(gateway: Gateway): Promise<void> {
+  async #reload(gateway: Gateway, isFile: boolean): Promise<void> {
     const { log } = this.#parts
     try {
       const wanted = await this.#wanted()
       // A file whose rules have changed, or nothing at all.
-      if (isDeepStrictEqual(wanted, this.#inUse) && this.#problem === undefined) return
-      const config = this.#compile(wanted.written)
+      if (!isFile && isDeepStrictEqual(wanted, this.#inUse) && this.#problem === undefined) return
+      const { config, stamps } = await this.#read(wanted.written)
       const identifier = new CredentialIdentifier(config.options, this.#identityParts, this.#identifier)
       await gateway.use(config, identifier)
       this.#identifier = identifier
       this.#inUse = wanted
       this.#problem = undefined
+      this.#files.watch(config.files, stamps)
       const upstreams = [...config.upstreams.keys()]
-      log.info('the gateway has other routes', { routes: config.router.routes.length, upstreams })
+      const message = isFile ? 'the gateway has read its files again' : 'the gateway has other routes'
+      log.info(message, { routes: config.router.routes.length, upstreams })
     } catch (error) {
       this.#problem = (error as Error).message
       log.error('the routes in the file cannot be used: the previous ones stay in use', { error: errorFields(error) })
@@ -216,6 +232,13 @@ export class GatewayListener implements Listener {
     if (this.#parts.gateway.hasRoutes || (written.routes ?? []).length > 0) return { mode: 'routes', written }
     this.#demoOrigin ??= await this.#demo.start()
     return { mode: 'demo', written: demoConfig(this.#demoOrigin) }
+  }
+
+  /** Compiles a configuration. `stamps`: of its files. They are older than what was read: a change is not missed. */
+  async #read(written: GatewayConfig): Promise<{ readonly config: CompiledConfig; readonly stamps: string }> {
+    const { files } = this.#compile(written)
+    const stamps = await stampsOf(files)
+    return { config: this.#compile(written), stamps }
   }
 
   #compile(written: GatewayConfig): CompiledConfig {

@@ -2,7 +2,7 @@ import type { IdentifierParts } from '@sluice/gateway'
 import type { Logger, MetricRegistry } from '@sluice/runtime'
 import { errorFields } from '../../observability/error-fields.ts'
 
-const FAILURES = ['missing', 'unreadable', 'unknown-key', 'invalid-token', 'expired-token'] as const
+const FAILURES = ['missing', 'unreadable', 'unknown-key', 'invalid-token', 'expired-token', 'reserved-user'] as const
 const LOADS = ['ok', 'failed'] as const
 
 /** Counts what the gateway finds out about callers, and reports when the keys of tokens cannot be loaded. */

@@ -1,7 +1,7 @@
 import { expect, onTestFinished } from 'vitest'
 import type { RunningNode, RunningService } from '../../service.fixture.ts'
 import { startService } from '../../service.fixture.ts'
-import type { Settings } from '../../settings.ts'
+import type { Settings } from '../../settings/settings.ts'
 import type { ClientOptions } from './grpc-client.test.support.ts'
 import { GrpcClient } from './grpc-client.test.support.ts'
 

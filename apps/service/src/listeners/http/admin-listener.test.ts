@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningNode } from '../../service.fixture.ts'
 import { startRealService, startService } from '../../service.fixture.ts'
-import type { Settings } from '../../settings.ts'
+import type { Settings } from '../../settings/settings.ts'
 
 async function start(settings: Partial<Settings> = {}): Promise<RunningNode> {
   const node = await startService({ admin: { port: 0 }, ...settings })

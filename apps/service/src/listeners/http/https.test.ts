@@ -6,7 +6,7 @@ import { makeCertificate } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningNode } from '../../service.fixture.ts'
 import { RawConnection, startRealService, startService } from '../../service.fixture.ts'
-import type { Settings } from '../../settings.ts'
+import type { Settings } from '../../settings/settings.ts'
 
 interface Certified {
   readonly node: RunningNode

@@ -5,7 +5,7 @@ import type { CheckAnswer } from '@sluice/contract'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningService } from '../../service.fixture.ts'
 import { RawConnection, START_MS, startService } from '../../service.fixture.ts'
-import type { Settings } from '../../settings.ts'
+import type { Settings } from '../../settings/settings.ts'
 
 const CHECK = { userId: 'u1', resource: '/x' }
 

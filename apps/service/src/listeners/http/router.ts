@@ -1,7 +1,7 @@
 import type { Answer } from '../../operations/handler.ts'
 import { problemAnswer } from '../../operations/problems.ts'
-import type { Settings } from '../../settings.ts'
-import { isLoopback } from '../../settings.ts'
+import type { Settings } from '../../settings/settings.ts'
+import { isLoopback } from '../../settings/settings.ts'
 
 /** What the names in braces of a path stand for, decoded. */
 export type PathParameters = Readonly<Record<string, string>>

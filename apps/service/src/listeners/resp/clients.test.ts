@@ -10,7 +10,7 @@ import { createClient } from 'redis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningNode } from '../../service.fixture.ts'
 import { startRealService } from '../../service.fixture.ts'
-import type { Settings } from '../../settings.ts'
+import type { Settings } from '../../settings/settings.ts'
 
 const run = promisify(execFile)
 

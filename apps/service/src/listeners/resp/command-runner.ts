@@ -3,22 +3,22 @@ import { errorFields } from '../../observability/error-fields.ts'
 import type { Instrument } from '../../observability/instrument.ts'
 import { OTHER } from '../../observability/metrics/metric-names.ts'
 import { ThrottleTally } from '../../observability/metrics/throttle-tally.ts'
-import type { AdHocLimits, ThrottleAnswer, ThrottleRequest } from '../../operations/throttle/ad-hoc-limits.ts'
-import { MAX_PERIOD_SECONDS, MAX_UNITS } from '../../operations/throttle/ad-hoc-limits.ts'
+import type { AdHocLimits, ThrottleAnswer, ThrottleRequest } from '../../operations/throttle/cl-throttle.ts'
+import { MAX_PERIOD_SECONDS, MAX_UNITS } from '../../operations/throttle/cl-throttle.ts'
 import type { CommandParser } from './command-parser.ts'
 import type { CommandEntry } from './connection-commands.ts'
 import { commandCommand, connectionCommands } from './connection-commands.ts'
-import type { LimitCommandParts } from './limit-commands.ts'
-import { limitCommands } from './limit-commands.ts'
 import type { ReplyValue, ReplyWriter } from './reply-writer.ts'
 import { ReplyError } from './reply-writer.ts'
 import type { RespSession } from './session.ts'
+import type { SluiceCommandParts } from './sluice-commands.ts'
+import { sluiceCommands } from './sluice-commands.ts'
 
 /** Observes decisions on ad-hoc limits. */
 export type ThrottleObserver = Pick<Instrument, 'throttled' | 'failed'>
 
 /** What commands are run with. */
-export interface CommandRunnerParts extends LimitCommandParts {
+export interface CommandRunnerParts extends SluiceCommandParts {
   readonly limits: AdHocLimits
   readonly observer: ThrottleObserver
   readonly metrics: MetricRegistry
@@ -69,7 +69,7 @@ export class CommandRunner {
     }
     const table = new Map<string, CommandEntry>([
       ['CL.THROTTLE', throttle],
-      ...Object.entries({ ...limitCommands(parts), ...connectionCommands(parts.version) }),
+      ...Object.entries({ ...sluiceCommands(parts), ...connectionCommands(parts.version) }),
       ['COMMAND', commandCommand(() => this.#table)],
     ])
     this.#table = table

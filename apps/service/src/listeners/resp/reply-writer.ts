@@ -1,4 +1,4 @@
-import type { ThrottleAnswer } from '../../operations/throttle/ad-hoc-limits.ts'
+import type { ThrottleAnswer } from '../../operations/throttle/cl-throttle.ts'
 
 const CARRIAGE_RETURN = 13
 const LINE_FEED = 10

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningNode, RunningService } from '../../service.fixture.ts'
 import { RawConnection, startRealService, startService } from '../../service.fixture.ts'
-import type { Settings } from '../../settings.ts'
+import type { Settings } from '../../settings/settings.ts'
 
 async function start(settings: Partial<Settings> = {}): Promise<RunningService> {
   const node = await startService({ resp: { port: 0, tls: undefined }, ...settings })

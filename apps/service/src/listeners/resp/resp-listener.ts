@@ -7,9 +7,9 @@ import { InFlight, LagGuard } from '@sluice/runtime'
 import type { Authenticator } from '../../auth/authenticator.ts'
 import { errorFields } from '../../observability/error-fields.ts'
 import { VERSION } from '../../operations/openapi.ts'
-import { AdHocLimits } from '../../operations/throttle/ad-hoc-limits.ts'
+import { AdHocLimits } from '../../operations/throttle/cl-throttle.ts'
 import type { ServiceContext } from '../../service-context.ts'
-import type { ListenerSettings } from '../../settings.ts'
+import type { ListenerSettings } from '../../settings/settings.ts'
 import type { ConnectionLimit } from '../connection-limit.ts'
 import type { Listener } from '../listener.ts'
 import { listen, listenAttempt, listenerAccess } from '../listener.ts'
@@ -18,10 +18,10 @@ import type { ThrottleObserver } from './command-runner.ts'
 import { CommandRunner } from './command-runner.ts'
 import type { ConnectionParts } from './connection.ts'
 import { RespConnection } from './connection.ts'
-import type { LimitCommandParts } from './limit-commands.ts'
 import { ReplyWriter } from './reply-writer.ts'
 import type { SessionParts } from './session.ts'
 import { RespSession } from './session.ts'
+import type { SluiceCommandParts } from './sluice-commands.ts'
 
 /** What the listener of one thread is made of. */
 export interface RespListenerParts {
@@ -32,7 +32,7 @@ export interface RespListenerParts {
   readonly sharesPort: boolean
   readonly authenticator: Pick<Authenticator, 'authenticate'>
   readonly connectionLimit: ConnectionLimit
-  readonly reset: LimitCommandParts['reset']
+  readonly reset: SluiceCommandParts['reset']
   readonly metrics: MetricRegistry
   readonly observer: ThrottleObserver
   readonly loopDelay: LoopDelay

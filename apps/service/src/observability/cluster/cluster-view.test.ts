@@ -102,7 +102,7 @@ describe.each([
     expect(countsIn(await figuresAt(one, 'two'))).toEqual([11, 7])
     expect(countsIn(await figuresAt(one, 'id-two'))).toEqual([11, 7])
     expect(countsIn(await figuresAt(one, 'self'))).toEqual([5, 3])
-    expect(await one.threads.callMain('cluster.figures', 'nobody')).toBeUndefined()
+    expect(await one.threads.callMain('cluster.figures', 'unknown')).toBeUndefined()
     await Promise.all([one.cluster.stop(), two.cluster.stop()])
   })
 
@@ -166,7 +166,7 @@ describe.each([
 describe('a node', () => {
   it('goes on alone while nothing can be shared, and says so', async () => {
     const failing: ReportExchange = {
-      everyMs: { report: 1000, decisions: 5000 },
+      everyMs: { report: 1000, decisions: 5000, signals: 5000 },
       lostAfterMs: 5000,
       publish: () => Promise.reject(new Error('no connection')),
       readAll: () => Promise.reject(new Error('no connection')),

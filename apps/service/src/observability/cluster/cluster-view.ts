@@ -88,7 +88,7 @@ export class ClusterView {
     this.#stopped.abort()
     await this.#running
     try {
-      await this.#parts.exchange?.remove(this.#parts.node)
+      await this.#parts.exchange?.remove(this.#parts.node, ['report', 'decisions'])
     } catch {
       // It ends by itself.
     }

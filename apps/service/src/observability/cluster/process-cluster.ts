@@ -1,7 +1,7 @@
 import type { ConfigStats } from '@sluice/config-store'
 import type { Alert, DecisionRecord } from '@sluice/contract'
 import type { Logger, MetricsSnapshot, NowMs, Sleep } from '@sluice/runtime'
-import type { Settings } from '../../settings.ts'
+import type { Settings } from '../../settings/settings.ts'
 import type { MainThread } from '../../threads/message-bus.ts'
 import type { DecisionMessages, DecisionQuery } from '../decision-sample.ts'
 import { matches } from '../decision-sample.ts'
@@ -32,7 +32,7 @@ export interface ClusterDecisionMessages {
 /** Messages of others that a report is made of. */
 interface WatchedMessages {
   'config.stats': () => ConfigStats
-  'alerts.list': () => readonly Alert[]
+  'alerts.list': (only?: 'own') => readonly Alert[]
 }
 
 /** Options of {@link ProcessCluster}. */
@@ -110,7 +110,7 @@ export class ProcessCluster {
     const [{ metrics, top }, { replies }, alerts] = await Promise.all([
       askReport(threads),
       threads.gather('config.stats'),
-      threads.callMain('alerts.list'),
+      threads.callMain('alerts.list', 'own'),
     ])
     const at = nowMs()
     const totals = this.#bounded.of(trafficOf(metrics))

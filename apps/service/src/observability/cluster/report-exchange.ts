@@ -2,8 +2,8 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { RollupTable } from '@sluice/config-store'
 import type { NowMs } from '@sluice/runtime'
 
-/** What nodes publish: how they stand, and recent decisions. */
-export type ReportKind = 'report' | 'decisions'
+/** What nodes publish: how they stand, recent decisions, and what alerts are about. */
+export type ReportKind = 'report' | 'decisions' | 'signals'
 
 /** A published text and who published it. */
 export interface PublishedReport {
@@ -21,8 +21,8 @@ export interface ReportExchange {
   publish(kind: ReportKind, node: string, body: string): Promise<void>
   /** What all nodes have published, this one included. */
   readAll(kind: ReportKind): Promise<readonly PublishedReport[]>
-  /** Removes everything of a node. */
-  remove(node: string): Promise<void>
+  /** Removes what a node has published of these kinds. */
+  remove(node: string, kinds: readonly ReportKind[]): Promise<void>
 }
 
 /** Runs scripts on one key of Redis. */
@@ -49,7 +49,7 @@ export function unpacked(text: string): string {
 }
 
 /** How long what a node has published stays in Redis. */
-const REDIS_KEPT_MS: Readonly<Record<ReportKind, number>> = { report: 10_000, decisions: 30_000 }
+const REDIS_KEPT_MS: Readonly<Record<ReportKind, number>> = { report: 10_000, decisions: 30_000, signals: 20_000 }
 
 /**
  * The nodes that have published lately: lines of a time in milliseconds and the name of a node. By the clock of Redis.
@@ -81,7 +81,7 @@ export function redisExchange(link: ScriptRunner, prefix: string): ReportExchang
     return typeof lines === 'string' && lines !== '' ? lines.split('\n').map((line) => line.split(' ')[1] ?? '') : []
   }
   return {
-    everyMs: { report: 1000, decisions: 5000 },
+    everyMs: { report: 1000, decisions: 5000, signals: 5000 },
     lostAfterMs: 5000,
     async publish(kind, node, body) {
       await link.run(WRITE, keyOf(kind, node), [packed(body), String(REDIS_KEPT_MS[kind])])
@@ -95,8 +95,8 @@ export function redisExchange(link: ScriptRunner, prefix: string): ReportExchang
         return typeof text === 'string' && text !== '' ? [{ node, body: unpacked(text) }] : []
       })
     },
-    async remove(node) {
-      for (const kind of ['report', 'decisions'] as const) await link.run(WRITE, keyOf(kind, node), ['', '1'])
+    async remove(node, kinds) {
+      for (const kind of kinds) await link.run(WRITE, keyOf(kind, node), ['', '1'])
     },
   }
 }
@@ -107,7 +107,11 @@ const HOUR_MS = 3_600_000
  * Steps under which reports stand in the table of rollups, beside those of history. No span of history has such a
  * length.
  */
-const DATABASE_STEP_MS: Readonly<Record<ReportKind, number>> = { report: 3_600_001, decisions: 3_600_002 }
+const DATABASE_STEP_MS: Readonly<Record<ReportKind, number>> = {
+  report: 3_600_001,
+  decisions: 3_600_002,
+  signals: 3_600_003,
+}
 
 /** Reports in the database: one row for each node and hour. */
 export function databaseExchange(table: RollupTable, nowMs: NowMs): ReportExchange {
@@ -116,7 +120,7 @@ export function databaseExchange(table: RollupTable, nowMs: NowMs): ReportExchan
   const put = (kind: ReportKind, source: string, body: string): Promise<void> =>
     table.put([{ stepMs: DATABASE_STEP_MS[kind], at: hourOf(), source, body }])
   return {
-    everyMs: { report: 2000, decisions: 10_000 },
+    everyMs: { report: 2000, decisions: 10_000, signals: 5000 },
     lostAfterMs: 10_000,
     async publish(kind, node, body) {
       await put(kind, node, packed(body))
@@ -134,8 +138,8 @@ export function databaseExchange(table: RollupTable, nowMs: NowMs): ReportExchan
       const latest = new Map((await table.list(span)).map(({ source, body }) => [source, body]))
       return [...latest].flatMap(([node, body]) => (body === '' ? [] : [{ node, body: unpacked(body) }]))
     },
-    async remove(node) {
-      for (const kind of ['report', 'decisions'] as const) await put(kind, node, '')
+    async remove(node, kinds) {
+      for (const kind of kinds) await put(kind, node, '')
     },
   }
 }

@@ -21,7 +21,7 @@ import { createRouter } from '../../listeners/http/router.ts'
 import type { ServiceContext } from '../../service-context.ts'
 import { SingleThread } from '../../threads/message-bus.ts'
 import type { OperationHandlers } from '../handler.ts'
-import { adminHandlers } from './admin.ts'
+import { adminHandlers } from './admin-handlers.ts'
 import type { AdminOptions } from './config-access.ts'
 
 const READER = new BodyReader(100_000_000)

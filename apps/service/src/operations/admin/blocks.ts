@@ -8,7 +8,7 @@ import { adminAnswer, removedAnswer } from '../handler.ts'
 import { notFound } from '../problems.ts'
 import type { AdminContext } from './config-access.ts'
 import { rejectEnded, seenBy, underPrecondition } from './config-access.ts'
-import { countedEntity, listEntries } from './entries.ts'
+import { countedEntity, listEntries } from './overrides-and-members.ts'
 
 /** Callers that are denied everywhere for a time. */
 export function blockHandlers(

@@ -252,7 +252,7 @@ function inOrderOf(operations: readonly Operation[]): readonly Operation[] {
 /** Alerts, sessions and traffic are others' work. */
 function isOwn({ id, role, tag }: Operation): boolean {
   if (role === 'none' || tag === 'alerts' || tag === 'sessions') return false
-  return tag !== 'insight' || id === 'explain' || id === 'listAudit'
+  return tag !== 'monitoring' || id === 'explain' || id === 'listAudit'
 }
 
 /** The id of the key that a token is of. */

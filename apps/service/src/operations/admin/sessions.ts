@@ -12,7 +12,7 @@ import { notFound } from '../problems.ts'
 import type { AuditNotes } from './audit.ts'
 
 /** The operations on sessions. */
-export type SessionOperation = 'signIn' | 'session' | 'signOut' | 'listSessions' | 'endSession'
+type SessionOperation = 'signIn' | 'session' | 'signOut' | 'listSessions' | 'endSession'
 
 /** What these handlers need. */
 export interface SessionHandlerParts {

@@ -12,8 +12,8 @@ import { SingleThread } from '../../threads/message-bus.ts'
 import type { RawCall } from '../decoded-calls.test.support.ts'
 import { DecodedCalls } from '../decoded-calls.test.support.ts'
 import type { OperationHandlers, Reply } from '../handler.ts'
-import type { CheckOperation } from './check-api.ts'
-import { checkHandlers } from './check-api.ts'
+import type { CheckOperation } from './check-handlers.ts'
+import { checkHandlers } from './check-handlers.ts'
 
 // What the tests of the check API share: a set of handlers over a store, with time in the hands of the test.
 

@@ -6,7 +6,7 @@ import { FakeClock } from '@sluice/testing'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { CheckApi, perUser, readAnswer, wrongPaths } from './check-api.test.support.ts'
-import type { CheckOperation } from './check-api.ts'
+import type { CheckOperation } from './check-handlers.ts'
 
 const ORDER = { userId: 'ann', resource: '/orders' }
 

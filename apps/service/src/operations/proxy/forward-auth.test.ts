@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningService } from '../../service.fixture.ts'
 import { startService } from '../../service.fixture.ts'
-import type { Settings } from '../../settings.ts'
+import type { Settings } from '../../settings/settings.ts'
 import { forwardAuthHandlers } from './forward-auth.ts'
 
 const PATH = '/internal/ratelimit/forward-auth'

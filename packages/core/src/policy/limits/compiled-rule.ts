@@ -82,7 +82,7 @@ export class CompiledRule {
   readonly reach: 'all' | 'share' | 'none'
   /** Whether it holds beside other rules of its dimension: it takes no place and loses none. */
   readonly isBeside: boolean
-  /** Whether callers are told of it. */
+  /** Whether responses announce it to callers. */
   readonly isAnnounced: boolean
   /** A list of this rule. */
   readonly alone: readonly CompiledRule[] = Object.freeze([this])

@@ -1,13 +1,6 @@
-const MS_PER_SECOND = 1000
+import type { MessageRates } from '../../config/compiled-config.ts'
 
-/** How much a client may send over a WebSocket. */
-export interface MessageRates {
-  /** `Infinity`: no limit. */
-  readonly messagesPerSecond: number
-  readonly bytesPerSecond: number
-  /** How many seconds' worth may come at once. */
-  readonly burstSeconds: number
-}
+const MS_PER_SECOND = 1000
 
 /** Two token buckets of one connection: messages and bytes. */
 export class MessageLimit {

@@ -1,11 +1,13 @@
 import type { Duplex } from 'node:stream'
+import type { MessageRates } from '../../config/compiled-config.ts'
 import { closeFrame, FrameReader } from './frame-reader.ts'
-import { MessageLimit, type MessageRates } from './message-limit.ts'
+import { MessageLimit } from './message-limit.ts'
 
 /** Close codes of RFC 6455. */
 const GOING_AWAY = 1001
 const PROTOCOL_ERROR = 1002
 const POLICY_VIOLATION = 1008
+const INTERNAL_ERROR = 1011
 
 /** Longest wait for the end of a frame before a connection is cut without a close frame. */
 const CLOSE_WITHIN_MS = 1000
@@ -14,8 +16,13 @@ const CLOSE_WITHIN_MS = 1000
 export interface TunnelOptions {
   readonly client: Duplex
   readonly upstream: Duplex
-  /** Limits of what the client sends; undefined without any. */
+  /** Limits of what the client sends on this connection; undefined without any. */
   readonly rates: MessageRates | undefined
+  /**
+   * Counts messages and bytes by the rules of the caller: whether they may pass. Undefined without such rules. What it
+   * is asked about waits for the answer, and so does all that follows.
+   */
+  readonly admit: ((messages: number, bytes: number) => boolean | Promise<boolean>) | undefined
   readonly idleMs: number
   readonly nowMs: () => number
   /** Told of bytes, for the access log. */
@@ -38,6 +45,8 @@ export class Tunnel {
   #closing: Buffer | undefined
   #closeByMs: number = Number.POSITIVE_INFINITY
   #isOver = false
+  /** Whether a chunk of the client waits for the answer of `admit`. */
+  #isDeciding = false
   #progress = 0
   #seenProgress = -1
   #idleSinceMs = 0
@@ -46,8 +55,8 @@ export class Tunnel {
     this.#options = options
     const { client, upstream, rates, nowMs } = options
     this.#limit = rates === undefined ? undefined : new MessageLimit(rates, nowMs())
-    join(client, upstream, () => this.#end())
-    join(upstream, client, () => this.#end())
+    join(client, upstream, { onClose: () => this.#end(), mayResume: () => !this.#isDeciding })
+    join(upstream, client, { onClose: () => this.#end(), mayResume: () => true })
     client.on('data', this.#onClientData)
     upstream.on('data', this.#onUpstreamData)
   }
@@ -67,23 +76,56 @@ export class Tunnel {
   }
 
   readonly #onClientData = (chunk: Buffer): void => {
-    const { upstream, client, nowMs, onBytes, onDenied } = this.#options
+    const { nowMs, onBytes, admit } = this.#options
     this.#progress++
     onBytes(chunk.length, 0)
     if (this.#closing !== undefined) return
     const { messages } = this.#fromClient.read(chunk)
-    if (this.#limit !== undefined) {
-      if (this.#fromClient.isBroken) {
-        this.#close(PROTOCOL_ERROR, 'not a frame')
-        return
-      }
-      if (!this.#limit.take(messages, chunk.length, nowMs())) {
-        onDenied()
-        this.#close(POLICY_VIOLATION, 'too many messages')
-        return
-      }
+    if ((this.#limit !== undefined || admit !== undefined) && this.#fromClient.isBroken) {
+      this.#close(PROTOCOL_ERROR, 'not a frame')
+    } else if (this.#limit?.take(messages, chunk.length, nowMs()) === false) this.#deny()
+    else if (admit === undefined) this.#passOn(chunk)
+    else this.#decide(chunk, messages, admit)
+  }
+
+  /** Passes a chunk on if the rules of the caller allow it. The client is not read until that is known. */
+  #decide(chunk: Buffer, messages: number, admit: NonNullable<TunnelOptions['admit']>): void {
+    const { client } = this.#options
+    try {
+      const answer = admit(messages, chunk.length)
+      if (answer instanceof Promise) {
+        this.#isDeciding = true
+        client.pause()
+        answer.then(
+          (isAllowed) => this.#decided(chunk, isAllowed),
+          () => this.#close(INTERNAL_ERROR, 'limits could not be checked'),
+        )
+      } else this.#decided(chunk, answer)
+    } catch {
+      this.#close(INTERNAL_ERROR, 'limits could not be checked')
     }
-    if (!upstream.write(chunk)) client.pause()
+  }
+
+  #decided(chunk: Buffer, isAllowed: boolean): void {
+    const { client } = this.#options
+    if (this.#isOver || this.#closing !== undefined) return
+    const isResumed = this.#isDeciding
+    this.#isDeciding = false
+    if (!isAllowed) this.#deny()
+    else if (this.#passOn(chunk) && isResumed) client.resume()
+  }
+
+  /** False if the upstream has to read first. */
+  #passOn(chunk: Buffer): boolean {
+    const { upstream, client } = this.#options
+    if (upstream.write(chunk)) return true
+    client.pause()
+    return false
+  }
+
+  #deny(): void {
+    this.#options.onDenied()
+    this.#close(POLICY_VIOLATION, 'too many messages')
   }
 
   readonly #onUpstreamData = (chunk: Buffer): void => {
@@ -130,10 +172,16 @@ export class Tunnel {
   }
 }
 
+interface JoinOptions {
+  readonly onClose: () => void
+  /** Whether `from` may be read. */
+  readonly mayResume: () => boolean
+}
+
 /** Passes on that `from` has ended, and that `to` can take more. */
-function join(from: Duplex, to: Duplex, onClose: () => void): void {
+function join(from: Duplex, to: Duplex, { onClose, mayResume }: JoinOptions): void {
   from.on('end', () => void to.end())
-  to.on('drain', () => void from.resume())
+  to.on('drain', () => void (mayResume() && from.resume()))
   from.on('error', ignore)
   from.on('close', onClose)
 }

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { memoryStore } from '@sluice/core'
+import { PolicyEngine } from '@sluice/core/policy'
 import { FakeClock, FakeTimers } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
 import type { Route } from '../../config/compiled-config.ts'
@@ -80,6 +82,102 @@ async function open(port: number): Promise<RawClient> {
   await client.until('\r\n\r\n')
   return client
 }
+
+/** Rules that count what `ann` sends over all her connections. */
+function countedBy(resource: string, limit: number): Partial<TestGatewayOptions> {
+  const rule = { resource, dimension: 'user', algorithm: 'fixed-window', limit, window: '1h' } as const
+  return { ruleSet: { rules: [rule] } }
+}
+
+async function openAs(port: number, user: string): Promise<RawClient> {
+  const client = new RawClient(port)
+  client.send(HANDSHAKE.replace('\r\n\r\n', `\r\nX-User: ${user}\r\n\r\n`))
+  await client.until('\r\n\r\n')
+  return client
+}
+
+const COUNTED = { rates: undefined, messageResource: undefined, byteResource: undefined }
+
+describe('messages that rules count', () => {
+  it('are those of a caller over all connections; others are not affected', async () => {
+    const webSocket = { ...COUNTED, messageResource: '/chat/messages' }
+    const { port, opened, gateway } = await sockets({ webSocket }, countedBy('/chat/messages', 5))
+    const clients = [await openAs(port, 'ann'), await openAs(port, 'ann')]
+    const other = await openAs(port, 'bob')
+    for (const client of clients) client.send(Buffer.concat([text('a'), text('b')]))
+    await until(() => opened.filter((one) => one.received().length === 14).length === 2)
+    clients[0]!.send(text('c'))
+    await until(() => opened.some((one) => one.received().length === 21))
+    clients[1]!.send(text('d'))
+    expect((await clients[1]!.closed()).slice(-'too many messages'.length)).toBe('too many messages')
+    other.send(text('e'))
+    await until(() => opened[2]!.received().length === 7)
+    expect(clients[0]!.isClosed).toBe(false)
+    expect(Buffer.concat(opened.map((one) => one.received())).includes('d')).toBe(false)
+    await until(() => gateway.inFlight === 2)
+  })
+
+  it('may be bytes, and cost nothing under other rules', async () => {
+    const webSocket = { ...COUNTED, byteResource: '/chat/bytes' }
+    const { port, opened } = await sockets({ webSocket }, countedBy('/chat/bytes', 20))
+    const client = await openAs(port, 'ann')
+    client.send(text('0123456789'))
+    await until(() => opened[0]!.received().length === 16)
+    client.send(text('01'))
+    expect(await client.closed()).toContain('too many messages')
+    expect(opened[0]!.received().length).toBe(16)
+  })
+
+  it('wait for a remote store, in order, and one at a time', async () => {
+    const engine = new PolicyEngine({ store: memoryStore(), ...countedBy('/chat/messages', 1000) } as never)
+    const waiting: (() => void)[] = []
+    const asked: number[] = []
+    const remote = {
+      check: (request: { resource: string; cost?: number }) => {
+        const decision = engine.check(request)
+        if (request.resource !== '/chat/messages') return decision
+        asked.push(request.cost ?? 1)
+        return new Promise((resolve) => void waiting.push(() => resolve(decision)))
+      },
+    }
+    const webSocket = { ...COUNTED, messageResource: '/chat/messages' }
+    const { port, opened } = await sockets({ webSocket }, { engine: remote as never })
+    const client = await openAs(port, 'ann')
+    client.send(text('first'))
+    await until(() => waiting.length === 1)
+    client.send(Buffer.concat([text('second'), text('third')]))
+    await turns(20)
+    expect([asked, opened[0]!.received().length]).toEqual([[1], 0])
+    waiting[0]!()
+    await until(() => waiting.length === 2)
+    waiting[1]!()
+    await until(() => opened[0]!.received().includes('third'))
+    expect(asked).toEqual([1, 2])
+    expect(opened[0]!.received()).toEqual(Buffer.concat([text('first'), text('second'), text('third')]))
+  })
+
+  it.each([
+    [
+      'at once',
+      () => {
+        throw new Error('no store')
+      },
+    ],
+    ['later', () => Promise.reject(new Error('no store'))],
+  ])('end the connection with 1011 if they cannot be counted: %s', async (_when, check) => {
+    const engine = new PolicyEngine({ store: memoryStore(), ruleSet: { rules: [] } })
+    const failing = {
+      check: (request: { resource: string }) =>
+        request.resource === '/chat/messages' ? check() : engine.check(request),
+    }
+    const webSocket = { ...COUNTED, messageResource: '/chat/messages' }
+    const { port, opened } = await sockets({ webSocket }, { engine: failing as never })
+    const client = await openAs(port, 'ann')
+    client.send(text('lost'))
+    expect(await client.closed()).toContain('\x03\xf3limits could not be checked')
+    expect(opened[0]!.received().length).toBe(0)
+  })
+})
 
 describe('a WebSocket', () => {
   it('is opened, and bytes pass both ways', async () => {
@@ -161,7 +259,7 @@ describe('a WebSocket', () => {
 })
 
 describe('limits of a WebSocket', () => {
-  const webSocket = { messagesPerSecond: 3, bytesPerSecond: 1000, burstSeconds: 1 }
+  const webSocket = { ...COUNTED, rates: { messagesPerSecond: 3, bytesPerSecond: 1000, burstSeconds: 1 } }
 
   it('close it with 1008 when too many messages come', async () => {
     const { port, opened, metrics } = await sockets({ webSocket })
@@ -225,7 +323,7 @@ describe('the end of a WebSocket', () => {
     await until(() => opened[0]!.isClosed() && gateway.inFlight === 0)
   })
 
-  it('is told with 1001 when the gateway stops', async () => {
+  it('is closed with 1001 when the gateway stops', async () => {
     const { port, gateway } = await sockets()
     const client = await open(port)
     await gateway.stop()

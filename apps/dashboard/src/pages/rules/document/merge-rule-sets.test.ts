@@ -49,7 +49,7 @@ it('is a conflict when one removes what the other changes', () => {
   expect(ruleSet.rules).toEqual([ORDERS])
 })
 
-it('is a conflict when both set a value that nobody had', () => {
+it('is a conflict when both set a value that neither had', () => {
   const { ruleSet, conflicts } = mergeRuleSets({
     base,
     mine: { ...base, regions: { US: 2 } },

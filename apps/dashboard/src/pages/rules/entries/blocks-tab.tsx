@@ -66,7 +66,7 @@ export function BlocksTab(): JSX.Element {
               empty={
                 canBlock
                   ? 'This caller is not blocked.'
-                  : 'Nobody is blocked. Find a caller above, or open its usage, to block it.'
+                  : 'No caller is blocked. Find a caller above, or open its usage, to block it.'
               }
             />
             <MoreButton page={page} onMore={list.more} />

@@ -15,7 +15,7 @@ const SPAN_MS = 900_000
 const STEP_MS = 10_000
 const REFRESH_MS = 2000
 
-/** What a version in shadow would have denied, as a dashed line over what was denied: live, over 15 minutes. */
+/** What a version in shadow would also have denied, as a dashed line over what was denied: live, over 15 minutes. */
 export function GhostChart({ version }: { version: number }): JSX.Element {
   const query = useQuery(
     `shadow ${version}`,
@@ -34,12 +34,12 @@ export function GhostChart({ version }: { version: number }): JSX.Element {
         <div class={classes.candidate}>
           <Figures series={series} />
           <Chart
-            title={`What version ${version} would deny`}
+            title={`What version ${version} would also deny`}
             description="Denied calls per second in the last 15 minutes: enforced, and measured."
             window={window.value}
             series={[
               { label: 'Denied', colour: 'denied', isFilled: true },
-              { label: `Version ${version} would deny`, colour: 'accent', isDashed: true },
+              { label: `Version ${version} would also deny`, colour: 'accent', isDashed: true },
             ]}
             range={() => [series.from, series.to]}
             revision={revision}
@@ -79,7 +79,7 @@ function Figures({ series }: { series: ShadowSeries }): JSX.Element {
         <dd>{countText(measured)}</dd>
       </div>
       <div>
-        <dt>Would deny</dt>
+        <dt>Would also deny</dt>
         <dd>
           {countText(wouldDeny)} <small>{percentText(measured === 0 ? undefined : wouldDeny / measured)}</small>
         </dd>
