@@ -238,11 +238,20 @@ export class ObservedEngine<M extends Mode = Mode> extends PolicyEngine<M> {
 
   override check(request: PolicyRequest): Answer<M, PolicyDecision> {
     const startedMs = this.#monotonicMs()
+    let answer: Answer<M, PolicyDecision>
     try {
-      return this.#observed(super.check(request), { startedMs, subject: request, tell: tellCheck })
+      answer = super.check(request)
     } catch (error) {
       throw this.#failed(error)
     }
+    if (answer instanceof Promise) return this.#observed(answer, { startedMs, subject: request, tell: tellCheck })
+    // The way of a check in memory, without an object that says how to report it.
+    try {
+      this.#observer.checked(request, answer as PolicyDecision, Math.max(0, this.#monotonicMs() - startedMs))
+    } catch {
+      // A check must not fail because of its observer.
+    }
+    return answer
   }
 
   override reserve(

@@ -52,6 +52,21 @@ describe('while few requests arrive', () => {
     expect(events).toEqual(['a', 'b', 'c'].flatMap((name) => [`decide ${name}`, `send answer to ${name}`]))
   })
 
+  it('seven of them are not counted after an iteration with few, and batching starts after that', () => {
+    const { batcher, events, endTurn, request } = scene()
+    batcher.add(request('first'))
+    endTurn()
+    // A callback at the end of the iteration would be one too many for the next call of `endTurn`.
+    for (let name = 0; name < 7; name++) batcher.add(request(`uncounted ${name}`))
+    for (let name = 0; name < 4; name++) batcher.add(request(`counted ${name}`))
+    expect(events).toHaveLength(24)
+    endTurn()
+    batcher.add(request('waiting'))
+    expect(events).toHaveLength(24)
+    endTurn()
+    expect(events.slice(24)).toEqual(['decide waiting', 'send answer to waiting'])
+  })
+
   it('an iteration of four starts batching, and one with a single request ends it', () => {
     const { batcher, events, endTurn, request } = busyScene()
     batcher.add(request('a'))

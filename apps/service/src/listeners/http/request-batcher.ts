@@ -20,6 +20,12 @@ export interface RequestBatcherParts<Waiting, Decided> {
 const BATCH_FROM = 4
 const BATCH_UNTIL = 2
 
+/**
+ * So many requests after an iteration with few are answered without counting those of their iterations: to be called at
+ * the end of one takes as long as a decision. Batching starts so many requests later.
+ */
+const UNCOUNTED = 7
+
 /** Maximum batch size: the data of more requests does not fit the processor caches. */
 const MAX_BATCH_SIZE = 64
 
@@ -35,10 +41,13 @@ export class RequestBatcher<Waiting extends Answered, Decided> {
   #count = 0
   #waiting: Waiting[] = []
   #isBatching = false
+  /** Requests that are not counted from now on. */
+  #uncounted = 0
 
   readonly #endTurn = (): void => {
     this.#isBatching = this.#count >= (this.#isBatching ? BATCH_UNTIL : BATCH_FROM)
     this.#count = 0
+    if (!this.#isBatching) this.#uncounted = UNCOUNTED
     if (this.#waiting.length > 0) this.#answer()
   }
 
@@ -48,6 +57,11 @@ export class RequestBatcher<Waiting extends Answered, Decided> {
 
   /** Answers a request now or at the end of this iteration. One whose client has gone by then is not decided. */
   add(exchange: Waiting): void {
+    if (this.#uncounted > 0) {
+      this.#uncounted--
+      this.#parts.send(exchange, this.#parts.decide(exchange))
+      return
+    }
     if (this.#count++ === 0) this.#parts.atTurnEnd(this.#endTurn)
     if (!this.#isBatching) {
       this.#parts.send(exchange, this.#parts.decide(exchange))

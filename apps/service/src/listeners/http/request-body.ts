@@ -73,16 +73,15 @@ export class BodyReader {
       done('too-large')
       return
     }
-    const whole: WholeBody = { request, contentLength, maxBytes, done }
     // Without a length, or without a body, the end has to be waited for.
-    let collect = contentLength === 0 ? this.#collector(whole) : undefined
+    let collect = contentLength === 0 ? this.#collector({ request, contentLength, maxBytes, done }) : undefined
     request.on('data', (chunk: Buffer) => {
       // Most bodies come in one piece: then nothing but the end can follow.
       if (collect === undefined && chunk.length === contentLength) {
         done(chunk)
         return
       }
-      collect ??= this.#collector(whole)
+      collect ??= this.#collector({ request, contentLength, maxBytes, done })
       collect(chunk)
     })
   }
