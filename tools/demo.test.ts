@@ -1,8 +1,8 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { SessionState } from '@sluice/contract'
-import { freePort } from '@sluice/testing/servers'
+import type { NodesAnswer, SessionState } from '@sluice/contract'
+import { freePort, startPostgres, startRedis } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ExampleProcess } from './examples-process.ts'
 import { repositoryRoot } from './workspace.ts'
@@ -102,5 +102,39 @@ describe('npm run demo', () => {
       )
       .toBe(false)
     expect(readdirSync(folder).filter((name) => name.startsWith('sluice'))).toEqual([])
+  })
+})
+
+describe('npm run demo with Redis and a database', () => {
+  it('has two nodes that share figures, both with traffic', async () => {
+    const [redis, postgres, port, gatewayPort] = await Promise.all([
+      startRedis(),
+      startPostgres(),
+      freePort(),
+      freePort(),
+    ])
+    const ports = ['--port', String(port), '--gateway-port', String(gatewayPort)]
+    const pair = new ExampleProcess({
+      command: process.execPath,
+      args: ['--conditions=source', join(repositoryRoot, 'tools/demo.ts'), ...ports],
+      cwd: repositoryRoot,
+      env: { TMPDIR: folder, REDIS_URL: redis.url, DATABASE_URL: (await postgres.createDatabase()).url },
+    })
+    try {
+      const key = await pair.printed(/Key {4}(\S+)/)
+      const nodes = async (): Promise<readonly (readonly [region: string | undefined, isBusy: boolean])[]> => {
+        const headers = { authorization: `Bearer ${key}` }
+        const answer = await fetch(`http://localhost:${port}/admin/nodes`, { headers })
+        const listed = ((await answer.json()) as NodesAnswer).nodes
+        return listed.map(({ region, checksPerSecond }) => [region, checksPerSecond > 0] as const)
+      }
+      await expect.poll(nodes, { timeout: 20_000 }).toEqual([
+        ['EU', true],
+        ['US', true],
+      ])
+    } finally {
+      await pair.stop('SIGTERM')
+      await Promise.all([redis.close(), postgres.close()])
+    }
   })
 })

@@ -17,7 +17,7 @@ const HTTP_ROUNDS = 9
 const HTTP_SECONDS = 1
 const WARM_SECONDS = 4
 const HTTP_CONNECTIONS = 2
-const USERS_WITH_4_WINDOWS = 10_000
+const USERS_WITH_4_WINDOWS = 100_000
 
 const INCR = 'INCR, ioredis'
 const PEER = 'rate-limiter-flexible, ioredis'

@@ -38,7 +38,7 @@ export function startNode(args: readonly string[]): Promise<DemoNode> {
   })
 }
 
-/** Enforces the rules of the demo, and measures the candidate beside them. */
+/** Enforces the rules of the demo, measures the candidate beside them, and gives some callers an entry of their own. */
 export async function putDemoRules(url: string, apiKey: string): Promise<void> {
   const calls = new AdminCalls(url, apiKey)
   const { version } = await calls.send('listRateLimits')
@@ -49,6 +49,12 @@ export async function putDemoRules(url: string, apiKey: string): Promise<void> {
   const next = { ruleSet: DEMO_CANDIDATE, basedOn: rules.number, note }
   const candidate = await calls.send('createVersion', { body: next })
   await calls.stage(candidate.number, 'shadow')
+  await calls.send('putMember', { body: { dimension: 'tenant', entity: 'tenant-1', tier: 'partner' } })
+  const terms = { multiplier: 2 }
+  const override = { dimension: 'user', entity: 'user-1003', resource: '/api/v1/search', terms } as const
+  await calls.send('putOverride', { body: override })
+  const block = { dimension: 'ip', entity: '203.0.113.69', duration: '1h', reason: 'tried passwords' } as const
+  await calls.send('putBlock', { body: block })
 }
 
 class AdminCalls {

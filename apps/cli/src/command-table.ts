@@ -1,6 +1,7 @@
 import type { Command } from './command-line/command.ts'
 import { auditCommands } from './commands/access/audit.ts'
 import { keyCommands } from './commands/access/keys.ts'
+import { sessionCommands } from './commands/access/sessions.ts'
 import { blockCommands } from './commands/callers/blocks.ts'
 import { memberCommands } from './commands/callers/members.ts'
 import { overrideCommands } from './commands/callers/overrides.ts'
@@ -9,7 +10,9 @@ import { checkCommands } from './commands/check.ts'
 import { gatewayCommands } from './commands/gateway.ts'
 import { idCommands } from './commands/ids.ts'
 import { alertCommands } from './commands/monitoring/alerts.ts'
+import { decisionCommands } from './commands/monitoring/decisions.ts'
 import { incidentCommands } from './commands/monitoring/incident.ts'
+import { nodeCommands } from './commands/monitoring/nodes.ts'
 import { topCommand } from './commands/monitoring/top.ts'
 import { rulesDeleteCommand, rulesGetCommand, rulesListCommand, rulesValidateCommand } from './commands/rules/rules.ts'
 import { rulesPutCommand } from './commands/rules/rules-put.ts'
@@ -39,8 +42,11 @@ export const COMMANDS: readonly Command[] = [
   ...blockCommands,
   ...incidentCommands,
   ...keyCommands,
+  ...sessionCommands,
   ...auditCommands,
   ...alertCommands,
+  ...decisionCommands,
+  ...nodeCommands,
   topCommand,
   ...idCommands,
   doctorCommand,

@@ -46,7 +46,8 @@ const explainCommand: Command = command({
   },
 })
 
-function explanationText(explanation: Explanation): string {
+/** An explanation for people. */
+export function explanationText(explanation: Explanation): string {
   const { denied, block, exemption, tier, readings, rules, decision } = explanation
   const circumstances = facts([
     ['version', explanation.version],

@@ -9,10 +9,14 @@ import type {
   AuditRecord,
   CheckAnswer,
   DeadLetter,
+  DecisionRecord,
   DenyEntry,
   Exemption,
   Incident,
   Membership,
+  NodesAnswer,
+  Session,
+  SessionState,
   Stored,
   Tier,
 } from '@sluice/contract'
@@ -207,6 +211,64 @@ describe('alerts', () => {
     expect(await value(['alerts', 'retry', letter!.id])).toEqual({ retried: { id: letter!.id } })
     await expect.poll(() => items('alerts', 'dead-letters'), poll).toEqual([])
     expect((await run(['alerts', 'retry', letter!.id])).code).toBe(1)
+  })
+})
+
+describe('decisions', () => {
+  it('are listed with filters, and explained', async () => {
+    await text(['blocks', 'put', 'user', 'watched', '1h'])
+    expect((await run(['check', '/x', '--user', 'watched'])).code).toBe(3)
+    const listed = await items<DecisionRecord>('decisions', 'list', '--outcome', 'denied', '--caller', 'watched')
+    expect(listed).toMatchObject([{ resource: '/x', allowed: false, reason: 'blocked' }])
+    expect(await text(['decisions', 'list', '--caller', 'watched'])).toMatch(/denied: blocked +\/x +user:watched/)
+    expect(await items('decisions', 'list', '--caller', 'watched', '--outcome', 'allowed')).toEqual([])
+    expect(await items('decisions', 'list', '--count', '0')).toEqual([])
+    expect(await text(['decisions', 'explain', listed[0]!.id])).toMatch(/^It was denied \(blocked\) at 20\d\d-/)
+    expect((await run(['decisions', 'explain', 'nothing'])).code).toBe(1)
+    expect((await run(['decisions', 'list', '--outcome', 'none'])).code).toBe(2)
+  })
+})
+
+describe('nodes', () => {
+  it('are listed', async () => {
+    expect(await text(['nodes', 'list'])).toMatch(/\(asked\) +running +- +version \d+ .* memory /)
+    const { nodes } = await value<NodesAnswer>(['nodes', 'list'])
+    expect(nodes).toMatchObject([{ isSelf: true, isLost: false, store: 'memory' }])
+  })
+})
+
+describe('sessions', () => {
+  it('are listed and ended', async () => {
+    const signedIn = await fetch(`${service.url}/auth/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
+      body: JSON.stringify({ apiKey: service.adminKey }),
+    })
+    const cookie = signedIn.headers.getSetCookie()[0]!.split(';', 1)[0]!
+    const isSignedIn = async (): Promise<boolean> => {
+      const response = await fetch(`${service.url}/auth/session`, { headers: { cookie } })
+      return ((await response.json()) as SessionState).isSignedIn
+    }
+    expect(await isSignedIn()).toBe(true)
+    const [session] = await items<Session>('sessions', 'list')
+    expect(session).toMatchObject({ name: 'first', role: 'admin' })
+    expect(await items<Session>('sessions', 'list', '--all')).toEqual([session])
+    expect(await text(['sessions', 'end', session!.id])).toBe(`Ended session ${session!.id}.\n`)
+    expect([await isSignedIn(), await items('sessions', 'list')]).toEqual([false, []])
+  })
+})
+
+describe('reset', () => {
+  it('gives back some units', async () => {
+    const files = { 'few.yaml': 'rules: [{ resource: /few, dimension: user, limit: 3, window: 1d }]\n' }
+    await value(['rules', 'put', 'few.yaml', '--force'], { files })
+    const check = async (): Promise<number> => (await run(['check', '/few', '--user', 'ann'])).code
+    expect([await check(), await check(), await check(), await check()]).toEqual([0, 0, 0, 3])
+    expect(await text(['reset', '/few', '--user', 'ann', '--units', '2'])).toBe(
+      'Gave 2 units back to user:ann on /few, under 1 rule.\n',
+    )
+    expect([await check(), await check(), await check()]).toEqual([0, 0, 3])
+    await text(['rules', 'rollback'])
   })
 })
 

@@ -29,6 +29,18 @@ export function instantText(ms: number | undefined): string {
   return new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z')
 }
 
+/** `40 ms`, `1.5 s`, `3 min`, `2 h`, `4 d`. */
+export function durationText(ms: number): string {
+  const units = [
+    ['d', 86_400_000],
+    ['h', 3_600_000],
+    ['min', 60_000],
+    ['s', 1000],
+  ] as const
+  const [name, size] = units.find(([, unitMs]) => ms >= unitMs) ?? (['ms', 1] as const)
+  return `${Number((ms / size).toPrecision(3))} ${name}`
+}
+
 /** `1 rule`, `2 rules`. */
 export function countOf(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { AxeBuilder } from '@axe-core/playwright'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { chromium } from 'playwright-core'
 
 const FOLDER = join(import.meta.dirname, '../..')
@@ -36,9 +36,20 @@ export interface WatchedPage {
   readonly problems: string[]
 }
 
+/** How a page is opened. */
+export interface OpenOptions extends BrowserContextOptions {
+  /** Called before the page is loaded, such as to sign in. */
+  readonly prepare?: (context: BrowserContext) => Promise<void>
+}
+
 /** Opens a page in a context of its own. Requests to other origins are problems too. */
-export async function openPage(browser: Browser, url: string, options?: BrowserContextOptions): Promise<WatchedPage> {
+export async function openPage(
+  browser: Browser,
+  url: string,
+  { prepare, ...options }: OpenOptions = {},
+): Promise<WatchedPage> {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options })
+  await prepare?.(context)
   const page = await context.newPage()
   const problems: string[] = []
   const { origin } = new URL(url)
@@ -51,7 +62,8 @@ export async function openPage(browser: Browser, url: string, options?: BrowserC
   })
   page.on('pageerror', (error) => problems.push(`exception: ${error.message}`))
   page.on('console', (message) => {
-    if (message.type() === 'error' && !message.text().includes('net::ERR_')) problems.push(`console: ${message.text()}`)
+    if (message.type() === 'error' && !message.text().includes('net::ERR_'))
+      problems.push(`console: ${message.text()} ${message.location().url}`)
   })
   page.on('request', (request) => {
     if (new URL(request.url()).origin !== origin) problems.push(`request to ${request.url()}`)

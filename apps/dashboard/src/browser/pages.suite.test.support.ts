@@ -10,6 +10,8 @@ const RULE_SET = {
     { resource: '/orders', methods: ['POST'], dimension: 'user', limit: 100, window: '1m', burst: 20 },
     { resource: '/login', dimension: 'ip', algorithm: 'sliding-window-log', limit: 5, window: '1m' },
     { resource: '/export', dimension: 'user', limit: 5, window: '1d' },
+    { resource: '/partners', dimension: 'apiKey', limit: 2, window: '1d' },
+    { resource: '/status', dimension: 'global', limit: 1, window: '1d' },
     { resource: '*', dimension: 'tenant', limit: 5000, window: '1m', shadow: true },
   ],
   tiers: [{ name: 'premium', multiplier: 10 }],
@@ -17,8 +19,16 @@ const RULE_SET = {
   denyList: [{ name: 'scrapers', match: { cidrs: ['198.51.100.0/24'] } }],
 }
 
-/** Pages that are more than they show without data, and a text that says that they have loaded. */
+/** Every page but the overview and the sign-in, and a text that says that it has loaded. */
 const PAGES = [
+  ['/decisions?outcome=denied', 'denied: limit'],
+  ['/playground', 'times the limit'],
+  ['/gateway', 'Which requests go where'],
+  ['/nodes', 'answers this page'],
+  ['/alerts', 'Every message arrived.'],
+  ['/api-keys', 'Rotate'],
+  ['/sessions', 'this browser'],
+  ['/audit', 'version.stage'],
   ['/usage?user=ada', 'Counters of user ada'],
   ['/explain?resource=/orders&method=POST&user=ada', 'Would be allowed'],
   ['/rules?tab=versions', 'Versions of the rule set'],
@@ -32,7 +42,7 @@ const PAGES = [
 ] as const
 
 /** Pages that have every component between them. */
-const DARK_PAGES: readonly string[] = ['/usage?user=ada', '/rules?tab=versions', '/rules/edit']
+const DARK_PAGES: readonly string[] = ['/usage?user=ada', '/rules?tab=versions', '/rules/edit', '/gateway', '/alerts']
 
 /** Pages with data of the real service: accessible, within the policy, on a phone, by role, and what they do. */
 export function pagesSuite(running: Running): void {
@@ -52,21 +62,31 @@ export function pagesSuite(running: Running): void {
       await service.admin('PUT', '/admin/members', { dimension: 'tenant', entity: 'acme', tier: 'premium' })
     })
 
-    it.each(PAGES)('%s is accessible and keeps the policy', async (path, text) => {
-      const { page, problems } = await openSignedIn(running(), path)
-      await page.getByText(text).first().waitFor()
-      expect(await accessibilityProblems(page)).toEqual([])
-      expect(problems).toEqual([])
+    /** Opens pages in turn in one browser, and gives what is wrong with each. */
+    async function problemsOf(
+      pages: readonly (typeof PAGES)[number][],
+      { colorScheme, rules }: { readonly colorScheme: 'light' | 'dark'; readonly rules?: readonly string[] },
+    ): Promise<Record<string, readonly string[]>> {
+      const { page, problems } = await openSignedIn(running(), pages[0]![0], { colorScheme })
+      const found: Record<string, readonly string[]> = {}
+      for (const [path, text] of pages) {
+        if (!page.url().endsWith(path)) await page.goto(new URL(path, service.url).href)
+        await page.getByText(text).first().waitFor()
+        const here = [...(await accessibilityProblems(page, rules)), ...problems.splice(0)]
+        if (here.length > 0) found[path] = here
+      }
       await page.context().close()
+      return found
+    }
+
+    it.each([0, 6, 12])('from number %i on are accessible and keep the policy', async (from) => {
+      expect(await problemsOf(PAGES.slice(from, from + 6), { colorScheme: 'light' })).toEqual({})
     })
 
     // Only colours differ between light and dark.
-    it.each(PAGES.filter(([path]) => DARK_PAGES.includes(path)))('%s has contrast in the dark', async (path, text) => {
-      const options = { colorScheme: 'dark' } as const
-      const { page } = await openSignedIn(running(), path, options)
-      await page.getByText(text).first().waitFor()
-      expect(await accessibilityProblems(page, ['color-contrast'])).toEqual([])
-      await page.context().close()
+    it('have contrast in the dark', async () => {
+      const pages = PAGES.filter(([path]) => DARK_PAGES.includes(path))
+      expect(await problemsOf(pages, { colorScheme: 'dark', rules: ['color-contrast'] })).toEqual({})
     })
 
     it('fit on a phone', async () => {
@@ -102,6 +122,30 @@ export function pagesSuite(running: Running): void {
       expect(await service.check({ user: 'trent', resource: '/export' })).toBe(200)
       await row.getByRole('link', { name: 'user trent' }).click()
       await page.waitForURL(/caller=trent/)
+      expect(problems).toEqual([])
+      await page.context().close()
+    })
+
+    it('offer an override on a denied row of an API key without showing the key', async () => {
+      const apiKey = 'partner-key-of-7-secrets'
+      const partner = { apiKey, resource: '/partners' }
+      for (const expected of [200, 200, 429]) expect(await service.check(partner)).toBe(expected)
+      for (const expected of [200, 429]) expect(await service.check({ resource: '/status' })).toBe(expected)
+      const { page, problems } = await openSignedIn(running(), '/decisions?outcome=denied')
+      const row = page.getByRole('row', { name: /\/partners@apiKey/ }).first()
+      await row.getByRole('button', { name: 'Override' }).click()
+      await page.getByRole('dialog', { name: /^Override for API key digest:[0-9a-f]{16}$/ }).waitFor()
+      await page.getByLabel('Multiplier').fill('2')
+      await page.getByRole('button', { name: 'Set override' }).click()
+      await page.getByText('holds on all nodes within a second').waitFor()
+      for (const expected of [200, 200, 429]) expect(await service.check(partner)).toBe(expected)
+      expect(await service.check({ apiKey: 'another-key', resource: '/partners' })).toBe(200)
+      expect(JSON.stringify(await service.admin('GET', '/admin/overrides'))).not.toContain(apiKey)
+      await page
+        .getByRole('row', { name: /\/status@global/ })
+        .getByRole('button', { name: 'Edit rule' })
+        .click()
+      await page.getByText('All callers together').first().waitFor()
       expect(problems).toEqual([])
       await page.context().close()
     })
@@ -144,7 +188,7 @@ export function pagesSuite(running: Running): void {
       const { token } = issued as { token: string }
       const { page, problems } = await openSignedIn(running(), '/rules', { key: token })
       await page.getByText('Your API key has the role viewer; changes here need the role editor.').waitFor()
-      await page.getByText('4 rules').waitFor()
+      await page.getByText('6 rules').waitFor()
       expect(await page.getByRole('button', { name: 'New rule' }).count()).toBe(0)
       expect(await page.getByRole('link', { name: 'Edit', exact: true }).count()).toBe(0)
       await page.goto(new URL('/usage?user=ada', service.url).href)

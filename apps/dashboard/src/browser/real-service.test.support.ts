@@ -12,12 +12,13 @@ export async function openSignedIn(
   path: string,
   { key = service.apiKey, ...options }: BrowserContextOptions & { readonly key?: string } = {},
 ): Promise<WatchedPage> {
-  // The playground is the page that needs no session.
-  const opened = await openPage(browser, `${service.url}/playground`, options)
-  const { page } = opened
-  page.setDefaultTimeout(15_000)
-  const answer = await page.context().request.post(`${service.url}/auth/session`, { data: { apiKey: key } })
-  if (!answer.ok()) throw new Error(`The sign-in answered ${answer.status()}: ${await answer.text()}`)
-  await page.goto(service.url + path)
+  const opened = await openPage(browser, service.url + path, {
+    ...options,
+    prepare: async (context) => {
+      context.setDefaultTimeout(15_000)
+      const answer = await context.request.post(`${service.url}/auth/session`, { data: { apiKey: key } })
+      if (!answer.ok()) throw new Error(`The sign-in answered ${answer.status()}: ${await answer.text()}`)
+    },
+  })
   return opened
 }

@@ -11,6 +11,8 @@ export interface RunningService {
   readonly url: string
   /** The key that it printed first; its role is admin. */
   readonly apiKey: string
+  /** What it has printed to its error stream. */
+  complaints(): string
   /** Calls the admin API with that key; rejects unless the answer is a success. */
   admin<T>(method: string, path: string, body?: unknown): Promise<T>
   /** Sends a check and tells its status. */
@@ -43,6 +45,7 @@ export async function startService(): Promise<RunningService> {
   return {
     url,
     apiKey,
+    complaints: () => complaints,
     admin: (method, path, body) => adminCall({ url, apiKey }, method, { path, body }),
     check: async (body) => (await postJson(`${url}/internal/ratelimit/check`, body)).status,
     async stop() {

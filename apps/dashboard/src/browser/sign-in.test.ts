@@ -72,6 +72,10 @@ describe('signing in', () => {
   })
 })
 
+it('npm start suggests the demo', () => {
+  expect(service.complaints()).toContain('run `npm run demo`')
+})
+
 describe('the overview of a real service', () => {
   it('shows traffic live, and who is denied', async () => {
     const { page, problems } = await openPage(browser, service.url)

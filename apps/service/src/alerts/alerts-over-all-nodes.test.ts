@@ -73,7 +73,7 @@ describe('a condition over all nodes', () => {
     expect(cluster.told).toEqual([])
   })
 
-  it('is reported by each node under the same id when nothing shared is reachable, and says what was counted', async () => {
+  it('is reported by each node under one id when nothing shared is reachable, with what was counted', async () => {
     const cluster = clusterOf(2)
     await cluster.seconds(10)
     for (const node of cluster.nodes) {

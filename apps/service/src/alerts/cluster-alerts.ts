@@ -16,7 +16,7 @@ import type { WebhookChannel } from './webhook-channel.ts'
 /** Options of {@link ClusterAlerts}. */
 export interface ClusterAlertsParts {
   readonly document: SharedDocument
-  /** What this node evaluates. Those of the cluster are the same on all nodes, and stand before those that they cover. */
+  /** What this node evaluates. Those of the cluster are the same on all nodes, and precede those that they cover. */
   readonly conditions: readonly AlertCondition[]
   /** See {@link AlertMonitorParts}. */
   readonly remindEveryMs: number

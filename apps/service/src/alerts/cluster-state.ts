@@ -29,7 +29,7 @@ export interface ClusterState {
   /** Nodes that find a condition true, with their heartbeats. */
   readonly holders: Readonly<Record<string, Readonly<Record<string, number>>>>
   /**
-   * Id of the next alert of each condition of the cluster: fixed in advance, so that partitioned nodes use the same one.
+   * Id of the next alert of each condition of the cluster: fixed in advance, so that partitioned nodes use the same.
    */
   readonly nextIds: Readonly<Record<string, string>>
 }

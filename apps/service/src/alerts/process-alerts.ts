@@ -168,7 +168,8 @@ interface ProcessAlertsParts extends Pick<AlertParts, 'sleep' | 'log'> {
 }
 
 /**
- * The alerts of this process: its own, or those that it shares with other nodes. Evaluates them once a second until `close`.
+ * The alerts of this process: its own, or those that it shares with other nodes. Evaluates them once a second until
+ * `close`.
  */
 export class ProcessAlerts {
   readonly #parts: ProcessAlertsParts

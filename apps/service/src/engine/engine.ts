@@ -17,6 +17,7 @@ import { StateSizeCheck } from '../config/state-size-check.ts'
 import { errorFields } from '../observability/error-fields.ts'
 import type { Instrument } from '../observability/instrument.ts'
 import { ObservedEngine } from '../observability/instrument.ts'
+import { apiKeyDigests } from '../observability/top-callers.ts'
 import type { CheckHealth } from '../operations/health.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { ThreadGroup } from '../threads/message-bus.ts'
@@ -41,6 +42,8 @@ export interface EngineParts {
   /** The first thread writes files for all. */
   readonly threads: Pick<ThreadGroup<unknown>, 'index'>
   readonly announceBlock: AnnounceBlock
+  /** Key of digests; read at each use. */
+  readonly secret: Uint8Array
   /** Called with the parts for the gateway whenever the rules file has taken effect. */
   readonly onGateway: RuleSourceParts['onGateway']
 }
@@ -93,6 +96,7 @@ export function openEngine(parts: EngineParts): DecisionEngine {
     {
       ...{ store, clock, observer: instrument.observePolicy, keepBlock, maxWaiting: MAX_WAITING },
       neverBlock: settings.trustedProxies,
+      apiKeyDigest: apiKeyDigests(parts.secret),
       ...(settings.defaultLimit && { defaultRule: DEFAULT_RULE }),
     },
     { observer: instrument, monotonicMs },

@@ -127,6 +127,26 @@ export function digestOf(text: string, secret: Uint8Array): string {
   return keyDigest(text, Buffer.from(secret).toString('hex'))
 }
 
+/** API keys whose digests are remembered. */
+const MOST_DIGESTS = 10_000
+
+/**
+ * Gives the digest that answers show for an API key, the same on all nodes of a database. `secret` is read at each use,
+ * because it changes when the database is first reached.
+ */
+export function apiKeyDigests(secret: Uint8Array): (apiKey: string) => string {
+  const known = new Map<string, string>()
+  let secretText = ''
+  return (apiKey) => {
+    const text = Buffer.from(secret).toString('hex')
+    if (text !== secretText || known.size >= MOST_DIGESTS) known.clear()
+    secretText = text
+    const found = known.get(apiKey) ?? keyDigest(apiKey.slice(0, LONGEST_NAME), text)
+    known.set(apiKey, found)
+    return found
+  }
+}
+
 /** The caller of a request in one dimension, as answers show it; undefined when it has none. */
 export function callerIn(request: PolicyRequest, dimension: string): string | undefined {
   const name = nameIn(request, dimension)

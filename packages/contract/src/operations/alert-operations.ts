@@ -18,8 +18,8 @@ export const ALERT_OPERATIONS = operations('alerts', {
     role: 'viewer',
     summary: 'Lists alerts',
     description:
-      'Those of all nodes: first those that hold, then those that held, newest first. Any node lists, acknowledges and ' +
-      'silences them; other nodes show the change within 5 seconds.',
+      'Those of all nodes: first those that hold, then those that held, newest first. Any node lists, acknowledges ' +
+      'and silences them; other nodes show the change within 5 seconds.',
     parameters: { ...PAGE_PARAMETERS, ...NODE_PARAMETER },
     answers: { 200: { description: 'The alerts.', schema: ALERT_PAGE.ref } },
     problems: ['SLUICE_HTTP_NOT_FOUND', ...PROBLEMS_OF_ALL],
@@ -41,8 +41,8 @@ export const ALERT_OPERATIONS = operations('alerts', {
     role: 'admin',
     summary: 'Silences an alert',
     description:
-      'The alert is listed as before, and not sent to anybody until its time is over. Later alerts of the same rule and ' +
-      'scope are silenced too. Holds for all nodes, whichever node is asked.',
+      'The alert is listed as before, and not sent to anybody until its time is over. Later alerts of the same rule ' +
+      'and scope are silenced too. Holds for all nodes, whichever node is asked.',
     parameters: WHICH,
     body: ref<SilenceRequest>(SILENCE_REQUEST),
     answers: { 200: { description: 'The alert.', schema: ref<Alert>(ALERT) } },

@@ -58,6 +58,9 @@ const MOST_DESCRIPTORS = 32
 const LONGEST_DESCRIPTOR = 512
 
 const CONTROL_CHARACTER = /\p{Cc}/u
+/** Between them are the printable characters of ASCII: most texts have no others. */
+const SPACE = 0x20
+const TILDE = 0x7e
 const METHOD = /^[!#$%&'*+.^_`|~\dA-Za-z-]{1,32}$/
 const DESCRIPTOR_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/
 const ENTRY_NAME = /^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$/
@@ -242,7 +245,8 @@ export const RESOURCE_FIELD: Field = {
 
 /** An HTTP method. */
 export const METHOD_FIELD: Field = {
-  accepts: (value) => typeof value === 'string' && METHOD.test(value),
+  // A comparison takes a tenth of the time of a pattern, and nearly all are one of these.
+  accepts: (value) => value === 'GET' || value === 'POST' || (typeof value === 'string' && METHOD.test(value)),
   expected: 'an HTTP method such as "GET", of at most 32 characters',
   isPrivate: false,
 }
@@ -291,13 +295,12 @@ function descriptorProblems(descriptors: object, path: string): readonly FieldPr
  * into U+FFFD, and two callers would share a counter.
  */
 function isText(value: unknown, longest: number): value is string {
-  return (
-    typeof value === 'string' &&
-    value.length > 0 &&
-    value.length <= longest &&
-    value.isWellFormed() &&
-    !CONTROL_CHARACTER.test(value)
-  )
+  if (typeof value !== 'string' || value.length === 0 || value.length > longest) return false
+  for (let index = 0; index < value.length; index++) {
+    const code = value.charCodeAt(index)
+    if (code < SPACE || code > TILDE) return value.isWellFormed() && !CONTROL_CHARACTER.test(value)
+  }
+  return true
 }
 
 const LONGEST_SHOWN = 64
@@ -319,7 +322,6 @@ function describeReceived(value: unknown, isPrivate: boolean): string {
   return String(value)
 }
 
-const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/
 const IPV6_GROUP = /^[\dA-Fa-f]{1,4}$/
 const LONGEST_IPV6 = 45
 const IPV6_GROUPS = 8
@@ -329,7 +331,34 @@ const IPV6_GROUPS = 8
  * 32 bits may be dotted decimal). No port, prefix length, brackets, zone or spaces.
  */
 export function isIpAddress(text: string): boolean {
-  return IPV4.test(text) || isIpv6(text)
+  return isIpv4(text) || isIpv6(text)
+}
+
+const DOT = 0x2e
+const ZERO = 0x30
+const LONGEST_IPV4 = 15
+
+/** Written out: most checks name an address, and a pattern takes several times as long. */
+function isIpv4(text: string): boolean {
+  if (text.length > LONGEST_IPV4) return false
+  let dots = 0
+  let digits = 0
+  let value = 0
+  for (let index = 0; index < text.length; index++) {
+    const digit = text.charCodeAt(index) - ZERO
+    if (digit >= 0 && digit <= 9) {
+      // A zero stands alone.
+      if (digits > 0 && value === 0) return false
+      value = 10 * value + digit
+      if (value > 255) return false
+      digits++
+    } else if (digit + ZERO === DOT && digits > 0) {
+      dots++
+      digits = 0
+      value = 0
+    } else return false
+  }
+  return dots === 3 && digits > 0
 }
 
 function isIpv6(text: string): boolean {
@@ -347,7 +376,7 @@ function countGroups(part: string, isEnd: boolean): number {
   if (part === '') return 0
   const groups = part.split(':')
   const last = groups.at(-1) ?? ''
-  const hasIpv4 = isEnd && IPV4.test(last)
+  const hasIpv4 = isEnd && isIpv4(last)
   const plain = hasIpv4 ? groups.slice(0, -1) : groups
   if (!plain.every((group) => IPV6_GROUP.test(group))) return Number.NaN
   return plain.length + (hasIpv4 ? 2 : 0)

@@ -22,6 +22,11 @@ export interface PolicyEngineOptions<M extends Mode = Mode> {
   /** Bits of an IPv6 address that make one caller, 1 to 128. Default: 64. */
   readonly ipv6PrefixLength?: number
   /**
+   * The digest of an API key. With it, an override of the dimension `apiKey` for `digest:<digest>` holds for the key
+   * with this digest, so that nobody who sets it has to know the key. Called only for rules that have such overrides.
+   */
+  readonly apiKeyDigest?: (apiKey: string) => string
+  /**
    * Addresses and CIDR blocks that no penalty blocks, such as those of your proxies. Loopback addresses are never
    * blocked by one.
    */
@@ -56,6 +61,7 @@ export const ENGINE: OptionTaker = {
     'ruleSet',
     'costFunctions',
     'ipv6PrefixLength',
+    'apiKeyDigest',
     'neverBlock',
     'defaultRule',
     'keepBlock',

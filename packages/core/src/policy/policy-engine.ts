@@ -101,7 +101,7 @@ export class PolicyEngine<M extends Mode = Mode> {
     const ipv6PrefixLength = checkWhole('ipv6PrefixLength', options.ipv6PrefixLength ?? 64, { most: 128 })
     const readers = new DimensionReaders({ ipv6PrefixLength })
     const lift = (block: Block): void => this.#penalties.liftInStore(readers.of(block.dimension), block)
-    const live = new LiveEntries({ random, clock, ipv6PrefixLength, lift })
+    const live = new LiveEntries({ random, clock, ipv6PrefixLength, lift, apiKeyDigest: options.apiKeyDigest })
     this.#live = live
     this.entries = live
     const unblocked = new UnblockedAddresses(options.neverBlock ?? [], ipv6PrefixLength)

@@ -186,7 +186,8 @@ export class RequestHeaders {
   /** A trace of its own, not sampled: nothing is known about who records. */
   #newTrace(): string {
     if (this.#traceDigitsUsed === this.#traceDigits.length) {
-      const words = Uint32Array.from({ length: TRACES_AT_ONCE * WORDS_OF_TRACE }, () => this.#random.nextUint32())
+      const words = new Uint32Array(TRACES_AT_ONCE * WORDS_OF_TRACE)
+      for (let index = 0; index < words.length; index++) words[index] = this.#random.nextUint32()
       this.#traceDigits = Buffer.from(words.buffer).toString('hex')
       this.#traceDigitsUsed = 0
     }

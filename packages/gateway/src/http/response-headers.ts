@@ -44,7 +44,8 @@ export class ResponseHeaders {
     if (Array.isArray(raw)) {
       for (let index = 0; index < raw.length; index += 2) this.#add(textOf(raw[index]), textOf(raw[index + 1]))
     } else if (raw !== null && raw !== undefined) this.#addObject(raw as Readonly<Record<string, string | string[]>>)
-    if (this.#connection !== undefined) this.#removeNamed(this.#connection)
+    // Most upstreams name nothing in it.
+    if (this.#connection !== undefined && this.#connection !== 'keep-alive') this.#removeNamed(this.#connection)
   }
 
   /**

@@ -24,8 +24,8 @@ export function writeHead(response: ClientResponse, status: number, headers: str
 }
 
 /**
- * Writes a response with a status below 200. `101` is for upgrades alone, and a client that waits for `100` gets it from
- * the gateway. Dropped if it cannot be written: the actual response follows.
+ * Writes a response with a status below 200. `101` is for upgrades alone, and a client that waits for `100` gets it
+ * from the gateway. Dropped if it cannot be written: the actual response follows.
  */
 export function writeInterim(response: ClientResponse, status: number, headers: string[]): void {
   if (status <= 101) return

@@ -35,6 +35,10 @@ async function startRawUpstream(bytes: string): Promise<TestGateway> {
   return await startGateway({ config: configOf([routeOf()], { app: [`http://127.0.0.1:${port}`] }) })
 }
 
+/** A hint and another interim response before the actual one. */
+const TWO_INTERIM_RESPONSES =
+  /^HTTP\/1\.1 103 Early Hints\r\nlink: <\/a\.css>; rel=preload\r\n\r\nHTTP\/1\.1 102 [^\r]+\r\n\r\nHTTP\/1\.1 200 /i
+
 describe('a response', () => {
   it('arrives as it is sent, not when it is complete', async () => {
     let send: ((text: string) => void) | undefined
@@ -66,9 +70,7 @@ describe('a response', () => {
     const client = new RawClient(port)
     client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
     const text = await client.until('body')
-    expect(text).toMatch(
-      /^HTTP\/1\.1 103 Early Hints\r\nlink: <\/a\.css>; rel=preload\r\n\r\nHTTP\/1\.1 102 [^\r]+\r\n\r\nHTTP\/1\.1 200 /i,
-    )
+    expect(text).toMatch(TWO_INTERIM_RESPONSES)
     const old = new RawClient(port)
     old.send('GET / HTTP/1.0\r\n\r\n')
     expect(await old.closed()).toMatch(/^HTTP\/1\.1 200 /)

@@ -9,11 +9,11 @@ interface WaitingRequest {
 }
 
 /**
- * Connections of HTTP/1.1 to one instance. Each has one request at a time; more requests than connections wait in order.
+ * Connections of HTTP/1.1 to one instance. Each has one request at a time; further requests wait in order.
  *
- * The connection used last is taken first: it is the least likely to be closed by the upstream at this moment, its state
- * is in the processor caches, and those that are not needed can close. undici's own pool takes the first free one of
- * its list, which it searches for each request; a request costs a tenth more with it.
+ * The connection used last is taken first: it is the least likely to be closed by the upstream at this moment, its
+ * state is in the processor caches, and those that are not needed can close. undici's own pool takes the first free
+ * one of its list, which it searches for each request; a request costs a tenth more with it.
  *
  * Invariant: a client is free, or has one request that has not ended for undici. So a request is never queued behind
  * another one while a connection is free.

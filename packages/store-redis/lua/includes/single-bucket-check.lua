@@ -3,7 +3,7 @@
 -- one `unpack` reads. Everything else goes on in includes/single-limit-checks.lua, which says what is skipped and has
 -- the same arithmetic.
 --
--- ARGV  [1] `now d, slack d, cost d, times H`, then the limit: the header of such a record `c13`, its `limit d, units d,
+-- ARGV  [1] `now d, slack d, cost d, times H`, then the limit: the header of such a record `c13`, `limit d, units d,
 --           micros d`, and what only other paths need: `block c8, lease c8, capacity d`
 
 -- No other call has this length: it is too long for one without limits, and too short for one with a limit.

@@ -1,5 +1,5 @@
 import type { Counter } from '@sluice/contract'
-import { optional } from '../../command-line/arguments.ts'
+import { flag, optional } from '../../command-line/arguments.ts'
 import type { Command } from '../../command-line/command.ts'
 import { command } from '../../command-line/command.ts'
 import {
@@ -12,7 +12,7 @@ import {
   present,
 } from '../../command-line/shared-flags.ts'
 import { usageError } from '../../output/cli-error.ts'
-import { table } from '../../output/text.ts'
+import { countOf, table } from '../../output/text.ts'
 
 const usageCommand: Command = command({
   name: 'usage',
@@ -50,25 +50,28 @@ const resetCommand: Command = command({
   name: 'reset',
   summary: 'Reset counters',
   description:
-    'Resets the counters of a caller for the rules that match the resource, or for all rules. Pass a resource or a ' +
-    'caller. With --json: reset, and count, the number of rules that count the caller.',
+    'Resets the counters of a caller for the rules that match the resource, or for all rules; with --units, ' +
+    'gives back so many units instead. Pass a resource or a caller. With --json: reset, and count, the number ' +
+    'of rules that count the caller.',
   args: { resource: optional('Resource of the calls.') },
   flags: {
     ...IDENTITY_FLAGS,
     ...CALLING_SERVICE_FLAG,
     ...DESCRIPTOR_FLAGS,
+    units: flag('whole', '<units>', 'Give back so many units. Default: all that were used.'),
     note: NOTE_FLAG,
   },
-  examples: ['reset --user user-123 --note "import of last night"'],
+  examples: ['reset --user user-123 --note "import of last night"', 'reset /api/v1/data --user user-123 --units 20'],
   asksService: true,
   run: async ({ args, flags }, { client }) => {
-    const { service, note } = flags
+    const { service, note, units } = flags
     const more = present({ service, resource: args.resource, descriptors: descriptorsOf(flags) })
     const subject = { ...identityOf(flags), ...more }
     if (Object.keys(subject).length === 0) throw usageError('Pass a resource or a caller, e.g. --user u1.')
-    const { count } = await client.call('reset', { body: { ...subject, ...present({ note }) } })
+    const { count } = await client.call('reset', { body: { ...subject, ...present({ units, note }) } })
     const rules = count === 1 ? '1 rule' : `${count} rules`
-    const done = `Reset the counters of ${subjectText(subject)}, under ${rules}.`
+    const what = units === undefined ? 'Reset the counters of' : `Gave ${countOf(units, 'unit')} back to`
+    const done = `${what} ${subjectText(subject)}, under ${rules}.`
     return {
       value: { reset: count > 0, count },
       text: count > 0 ? done : 'Nothing was reset: no rule counts this caller.',

@@ -95,7 +95,7 @@ function FiringAlert({
         <Badge tone="danger">firing</Badge>
         <strong>{rule}</strong>
         <span class={classes.muted}>{scope === 'cluster' ? 'all nodes' : node}</span>
-        <span class={classes.muted}>since {agoText(firedAt, nowMs())}</span>
+        <span class={classes.muted}>fired {agoText(firedAt, nowMs())}</span>
         <span class={classes.value}>
           {valueText(alert.value, alert.unit)} <small>bound {valueText(alert.threshold, alert.unit)}</small>
         </span>

@@ -19,7 +19,11 @@ it('puts no key of a caller into a URL', () => {
 it('knows the caller that a decision counted', () => {
   const decision = { dimension: 'user', caller: 'ada', hidden: ['apiKey'] } as unknown as DecisionRecord
   expect(countedCaller(decision)).toEqual({ dimension: 'user', entity: 'ada' })
-  expect(countedCaller({ ...decision, dimension: 'apiKey', caller: '7f3a' })).toBeUndefined()
+  expect(countedCaller({ ...decision, dimension: 'apiKey', caller: '7f3a' })).toEqual({
+    dimension: 'apiKey',
+    entity: 'digest:7f3a',
+  })
+  expect(countedCaller({ ...decision, dimension: 'apiKey+user', caller: '7f3a+ada' })).toBeUndefined()
   expect(countedCaller({ ...decision, dimension: 'global', caller: '' })).toBeUndefined()
   expect(countedCaller({ ...decision, caller: undefined } as unknown as DecisionRecord)).toBeUndefined()
 })

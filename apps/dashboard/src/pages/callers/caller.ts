@@ -51,8 +51,13 @@ export function explainPath(request: Partial<Calls['explain']['body']>): string 
   return `/explain?${query}`
 }
 
-/** The caller that a decision counted; undefined where no rule applied, or where only a digest is known. */
+/**
+ * The caller that a decision counted, as overrides name it: an API key by its digest. Undefined where no rule applied,
+ * or where a key is one of several parts.
+ */
 export function countedCaller({ dimension, caller, hidden }: DecisionRecord): Caller | undefined {
+  if (caller === undefined || dimension === 'global') return undefined
+  if (hidden.includes(dimension)) return { dimension, entity: `digest:${caller}` }
   const isSecret = dimension.split('+').some((name) => hidden.includes(name))
-  return caller === undefined || dimension === 'global' || isSecret ? undefined : { dimension, entity: caller }
+  return isSecret ? undefined : { dimension, entity: caller }
 }

@@ -25,6 +25,6 @@ it('says who was counted', () => {
   expect(countedText({ ...decision('a', 1), dimension: 'global' })).toBe('all callers')
   expect(countedText({ ...decision('a', 1), dimension: '' })).toBe('no rule applied')
   expect(countedText({ ...decision('a', 1), dimension: 'apiKey', caller: '7f', hidden: ['apiKey'] })).toBe(
-    'apiKey 7f (digest)',
+    'apiKey digest 7f',
   )
 })

@@ -18,6 +18,6 @@ export function withNewer(
 export function countedText({ dimension, caller, hidden }: DecisionRecord): string {
   if (dimension === '') return 'no rule applied'
   if (dimension === 'global') return 'all callers'
-  const shown = hidden.includes(dimension) && caller !== undefined ? `${caller} (digest)` : caller
+  const shown = hidden.includes(dimension) && caller !== undefined ? `digest ${caller}` : caller
   return shown === undefined ? dimension : `${dimension} ${shown}`
 }

@@ -6,12 +6,13 @@ import { call } from '../../api/client.ts'
 import { followStream } from '../../api/event-stream.ts'
 import { useQuery } from '../../api/query.ts'
 import { mayCall } from '../../api/session.ts'
+import { nowMs } from '../../clock-and-timers.ts'
 import { Badge, FilterChips } from '../../ui/controls/badge.tsx'
 import { Button } from '../../ui/controls/button.tsx'
 import { Segments, TextInput } from '../../ui/controls/field.tsx'
 import { LoadedView } from '../../ui/feedback/states.tsx'
 import { Link } from '../../ui/navigation/link.tsx'
-import { location, pathWith, queryParameter, setQuery } from '../../ui/navigation/router.ts'
+import { location, navigate, pathWith, queryParameter, setQuery } from '../../ui/navigation/router.ts'
 import { showFailure } from '../../ui/overlay/toast.tsx'
 import { Card, Page } from '../../ui/shell/page.tsx'
 import type { Column } from '../../ui/table/table.tsx'
@@ -37,7 +38,7 @@ const OUTCOMES = [
 
 const RETENTION =
   'A live sample. Of every 10 seconds, each thread keeps a random choice of 36 denied and 12 allowed ones for 15 ' +
-  'minutes. Keys of callers are shown as digests.'
+  'minutes; other nodes show their newest 256. Keys of callers are shown as digests.'
 
 /** The filters of the URL. */
 function filterOf(query: URLSearchParams): Filter {
@@ -128,7 +129,7 @@ function DecisionList({ filter }: { filter: Filter }): JSX.Element {
               })}
               rows={rows.value}
               rowKey={({ id }) => id}
-              empty="No decision of the sample matches. New ones appear here as they are made."
+              empty={emptyText(filter)}
             />
           )}
         </LoadedView>
@@ -148,6 +149,15 @@ function DecisionList({ filter }: { filter: Filter }): JSX.Element {
       />
     </Card>
   )
+}
+
+const RETAINED_MS = 900_000
+
+/** Why there is nothing to see. */
+function emptyText({ to }: Filter): string {
+  if (to === undefined) return 'No decision of the sample matches. New ones appear here as they are made.'
+  if (to > nowMs() - RETAINED_MS) return 'No decision of the sample matches.'
+  return 'The sample keeps decisions for 15 minutes, and this range is older. The charts keep their figures.'
 }
 
 function LiveState({ isPast, isHeld, waiting }: { isPast: boolean; isHeld: boolean; waiting: number }): JSX.Element {
@@ -281,6 +291,8 @@ function RowButtons({
   onLift,
 }: RowActions & { readonly row: DecisionRecord }): JSX.Element {
   const caller = row.allowed ? undefined : countedCaller(row)
+  // Nobody is counted on its own: another number is a change of the rule.
+  const editedRule = row.allowed || caller !== undefined || !mayCall('createVersion') ? undefined : row.rule
   // Other numbers do not help who is blocked.
   const isBlocked = row.reason === 'blocked'
   return (
@@ -293,7 +305,12 @@ function RowButtons({
           Override
         </Button>
       )}
-      {caller === undefined || !isBlocked || !mayCall('deleteBlock') ? null : (
+      {editedRule === undefined ? null : (
+        <Button kind="quiet" onClick={() => navigate(`/rules/edit?${new URLSearchParams({ rule: editedRule })}`)}>
+          Edit rule
+        </Button>
+      )}
+      {caller === undefined || !isBlocked || row.hidden.includes(row.dimension) || !mayCall('deleteBlock') ? null : (
         <Button kind="quiet" onClick={() => onLift(caller)}>
           Lift block
         </Button>

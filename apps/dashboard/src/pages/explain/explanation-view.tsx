@@ -83,6 +83,10 @@ function Verdict({ explanation }: { explanation: Explanation }): JSX.Element {
   )
 }
 
+function callsText(count: number): string {
+  return `${countText(count)} ${count === 1 ? 'call' : 'calls'}`
+}
+
 function reasonOf({ decision, denied, block, exemption, rules }: Explanation): string {
   if (denied !== undefined) return `The deny list denies it whatever the rules say: entry ${denied}.`
   if (block !== undefined) return `The caller is blocked${block.reason === undefined ? '.' : `: ${block.reason}.`}`
@@ -94,9 +98,8 @@ function reasonOf({ decision, denied, block, exemption, rules }: Explanation): s
       return exemption === undefined ? 'No rule limits it.' : `Exemption ${exemption} says that no rule limits it.`
     }
     const { remaining } = decision
-    return remaining === null
-      ? 'The store did not answer.'
-      : `${who} has ${countText(remaining)} calls left under ${own.rule}.`
+    if (remaining === null) return 'The store did not answer.'
+    return `${who} has ${callsText(remaining)} left under ${own.rule}.`
   }
   if (decision.reason === 'never') return 'It takes more than the limit can ever give: waiting does not help.'
   if (own === undefined) return `Denied: ${decision.reason}.`

@@ -16,7 +16,7 @@ export interface Column<Row> {
   readonly isCode?: boolean
   /** Long text wraps anywhere instead of making the table wide. */
   readonly wraps?: boolean
-  /** Hides the header from sight, for columns of buttons. */
+  /** Hides the header from sight, for columns of buttons. These stay in sight when the table is wider than the page. */
   readonly isHeaderHidden?: boolean
 }
 
@@ -91,7 +91,7 @@ function HeadCell<Row>({ column, order, onSort }: HeadCellProps<Row>): JSX.Eleme
   return (
     <th
       scope="col"
-      class={column.align === 'end' ? classes.end : undefined}
+      class={`${column.align === 'end' ? classes.end : ''} ${column.isHeaderHidden ? classes.pinned : ''}`}
       aria-sort={isActive ? direction : undefined}
     >
       {column.sortValue === undefined ? (
@@ -111,6 +111,7 @@ function cellClass<Row>(column: Column<Row>): string {
     column.align === 'end' ? classes.end : '',
     column.isCode ? classes.mono : '',
     column.wraps ? classes.wrap : classes.nowrap,
+    column.isHeaderHidden ? classes.pinned : '',
   ]
   return names.join(' ')
 }

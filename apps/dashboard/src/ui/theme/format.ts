@@ -51,7 +51,9 @@ export function timeText(atMs: number): string {
 /** `12 s ago`, `in 3 min`. */
 export function agoText(atMs: number, nowMs: number): string {
   const differenceMs = nowMs - atMs
-  const text = durationText(Math.round(Math.abs(differenceMs) / 1000) * 1000)
-  if (Math.abs(differenceMs) < 1000) return 'now'
+  const awayMs = Math.abs(differenceMs)
+  if (awayMs < 1000) return 'now'
+  const unitMs = [86_400_000, 3_600_000, 60_000].find((each) => awayMs >= each) ?? 1000
+  const text = durationText(Math.round(awayMs / unitMs) * unitMs)
   return differenceMs > 0 ? `${text} ago` : `in ${text}`
 }

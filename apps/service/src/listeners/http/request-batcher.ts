@@ -36,24 +36,24 @@ export class RequestBatcher<Waiting extends Answered, Decided> {
   #waiting: Waiting[] = []
   #isBatching = false
 
+  readonly #endTurn = (): void => {
+    this.#isBatching = this.#count >= (this.#isBatching ? BATCH_UNTIL : BATCH_FROM)
+    this.#count = 0
+    if (this.#waiting.length > 0) this.#answer()
+  }
+
   constructor(parts: RequestBatcherParts<Waiting, Decided>) {
     this.#parts = parts
   }
 
   /** Answers a request now or at the end of this iteration. One whose client has gone by then is not decided. */
   add(exchange: Waiting): void {
-    if (this.#count++ === 0) this.#parts.atTurnEnd(() => this.#endTurn())
+    if (this.#count++ === 0) this.#parts.atTurnEnd(this.#endTurn)
     if (!this.#isBatching) {
       this.#parts.send(exchange, this.#parts.decide(exchange))
       return
     }
     if (this.#waiting.push(exchange) === MAX_BATCH_SIZE) this.#answer()
-  }
-
-  #endTurn(): void {
-    this.#isBatching = this.#count >= (this.#isBatching ? BATCH_UNTIL : BATCH_FROM)
-    this.#count = 0
-    this.#answer()
   }
 
   #answer(): void {

@@ -29,6 +29,15 @@ interface UnfinishedBody {
   readonly drop: () => void
 }
 
+/** A body to be read to its end. */
+interface WholeBody {
+  readonly request: IncomingMessage
+  /** 0 when it is unknown. */
+  readonly contentLength: number
+  readonly maxBytes: number
+  readonly done: (body: ReadBody) => void
+}
+
 /**
  * Reads the bodies of requests.
  *
@@ -64,28 +73,50 @@ export class BodyReader {
       done('too-large')
       return
     }
+    const whole: WholeBody = { request, contentLength, maxBytes, done }
+    // Without a length, or without a body, the end has to be waited for.
+    let collect = contentLength === 0 ? this.#collector(whole) : undefined
+    request.on('data', (chunk: Buffer) => {
+      // Most bodies come in one piece: then nothing but the end can follow.
+      if (collect === undefined && chunk.length === contentLength) {
+        done(chunk)
+        return
+      }
+      collect ??= this.#collector(whole)
+      collect(chunk)
+    })
+  }
+
+  /** Collects the pieces of a body. The returned function takes the next one. */
+  #collector({ request, contentLength, maxBytes, done }: WholeBody): (chunk: Buffer) => void {
     const chunks: Buffer[] = []
     let size = 0
+    let isGivenUp = false
     let unfinished: UnfinishedBody | undefined
     const release = (): void => {
       if (unfinished !== undefined) this.#release(unfinished)
     }
     const giveUp = (reason: 'too-large' | 'dropped'): void => {
-      request.off('data', onData)
+      isGivenUp = true
       request.off('end', onEnd)
       release()
       chunks.length = 0
       discardBody(request)
       done(reason)
     }
-    const onData = (chunk: Buffer): void => {
+    const onEnd = (): void => {
+      release()
+      done(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
+    }
+    request.on('end', onEnd)
+    return (chunk) => {
+      if (isGivenUp) return
       size += chunk.length
       if (size > maxBytes) {
         giveUp('too-large')
         return
       }
       chunks.push(chunk)
-      // Most bodies come in one piece. Without Content-Length the last piece is unknown.
       if (size === contentLength) return
       if (unfinished === undefined) {
         unfinished = { heldBytes: 0, drop: () => giveUp('dropped') }
@@ -93,12 +124,6 @@ export class BodyReader {
       }
       this.#hold(unfinished, chunk.length + CHUNK_OVERHEAD_BYTES)
     }
-    const onEnd = (): void => {
-      release()
-      done(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
-    }
-    request.on('data', onData)
-    request.on('end', onEnd)
   }
 
   #hold(body: UnfinishedBody, bytes: number): void {

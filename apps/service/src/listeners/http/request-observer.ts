@@ -147,9 +147,10 @@ export class OperationRecord {
     const durationMs = this.#end(begun, status)
     const isTold = this.#count % this.#every === 0
     this.#count++
+    if (!isTold && !isFailure(status)) return
     const { remoteAddress, principal } = begun.request
     const fields = { durationMs: Number(durationMs.toFixed(3)), ...(principal && { principal: principal.id }) }
-    if (isTold || isFailure(status)) this.#tell(status, remoteAddress, { ...fields, ...this.#oneOf(this.#every) })
+    this.#tell(status, remoteAddress, { ...fields, ...this.#oneOf(this.#every) })
   }
 
   /** The caller of the handler logs the error. */

@@ -334,9 +334,16 @@ function isAnswer(admitted: Principal | Answer): admitted is Answer {
 
 /** Sends an answer that is whole. */
 export function writeAnswer(response: ServerResponse, answer: Answer | FileAnswer): void {
-  response.writeHead(answer.status, { ...answer.headers, ...NO_SNIFF })
+  const { headers } = answer
+  // Names and values in turn: Node need not go through the members of an object.
+  const lines: string[] = []
+  for (const name in headers) lines.push(name, headers[name]!)
+  lines.push(NO_SNIFF_NAME, NO_SNIFF[NO_SNIFF_NAME])
+  response.writeHead(answer.status, lines)
   response.end('body' in answer ? answer.body : answer.bytes)
 }
+
+const NO_SNIFF_NAME = 'X-Content-Type-Options'
 
 const NO_PARAMETERS: Parameters = Object.freeze({})
 
@@ -354,6 +361,8 @@ export class Exchange implements AnyRequest, UndecodedRequest {
   precondition: Precondition | undefined = undefined
   body: unknown = undefined
   principal: Principal | undefined = undefined
+  /** The requests in flight of its connection, once it is one of them. */
+  begun: Set<Exchange> | undefined = undefined
   #query: URLSearchParams | undefined = undefined
   #signal: AbortSignal | undefined = undefined
 
@@ -425,10 +434,12 @@ class InFlightRequests {
     const begun = this.#begun.get(socket)
     if (begun !== undefined) {
       begun.add(exchange)
+      exchange.begun = begun
       return
     }
     const first = new Set([exchange])
     this.#begun.set(socket, first)
+    exchange.begun = first
     socket.once('close', () => {
       for (const { endpoint } of first) endpoint.inFlightLimit?.leave()
       first.clear()
@@ -437,6 +448,6 @@ class InFlightRequests {
 
   /** Notes that a request was answered. One that has left already does not leave again. */
   leave(exchange: Exchange, inFlightLimit: InFlight): void {
-    if (this.#begun.get(exchange.request.socket)?.delete(exchange) === true) inFlightLimit.leave()
+    if (exchange.begun?.delete(exchange) === true) inFlightLimit.leave()
   }
 }

@@ -97,7 +97,7 @@ async function rejectUnknown(threads: Pick<ThreadGroup<ClusterMessages>, 'callMa
   const { alerts } = await figuresOf(threads, undefined)
   const other = alerts.find((alert) => alert.id === id)
   if (other === undefined) throw notFound('alert of this id; GET /admin/alerts lists all there are')
-  const why = `Only the node ${other.node} knows this alert: it cannot reach the storage through which nodes share alerts.`
+  const why = `Only the node ${other.node} knows this alert: it cannot reach what nodes share alerts through.`
   throw problemError('SLUICE_HTTP_CONFLICT', `${why} Try again when it can, or send the request to that node.`)
 }
 

@@ -24,6 +24,8 @@ export interface LiveEntriesOptions {
   readonly ipv6PrefixLength: number
   /** Lifts in the store what a block put there. */
   readonly lift: (block: Block) => void
+  /** See {@link PolicyEngineOptions}. */
+  readonly apiKeyDigest?: ((apiKey: string) => string) | undefined
 }
 
 /** How much there is. Expired entries count until a lookup finds them. */
@@ -87,11 +89,11 @@ export class LiveEntries {
   /** Whether the incident was set since the reload was begun. */
   #hasNewIncident = false
 
-  constructor({ random, clock, ipv6PrefixLength, lift }: LiveEntriesOptions) {
+  constructor({ random, clock, ipv6PrefixLength, lift, apiKeyDigest }: LiveEntriesOptions) {
     this.ipv6PrefixLength = ipv6PrefixLength
     this.#clock = clock
     this.#lift = lift
-    this.#overrides = new OverrideTable(random)
+    this.#overrides = new OverrideTable(random, apiKeyDigest)
     this.#members = new EntityTable(random, TIER_NAMES)
   }
 

@@ -35,6 +35,34 @@ describe('an override table', () => {
     expect(table.termsOf(scope, 'u1', 0)).toEqual({ limit: 1 })
   })
 
+  it('finds the override of an API key by its digest, after one that names the key', () => {
+    const digests: string[] = []
+    const table = new OverrideTable(seededRandom(1), (apiKey) => {
+      digests.push(apiKey)
+      return `d-${apiKey}`
+    })
+    const keys = new OverrideScope('apiKey', '/orders')
+    const named = (entity: string, limit: number, resource = '/orders'): Override =>
+      override(entity, { limit }, { dimension: 'apiKey', resource })
+    table.putOverride(named('k1', 1), 0)
+    expect([table.termsOf(keys, 'k1', 0)?.limit, table.termsOf(keys, 'k2', 0)]).toEqual([1, undefined])
+    expect(digests).toEqual([])
+    table.putOverride(named('digest:d-k1', 2), 0)
+    table.putOverride(named('digest:d-k2', 3), 0)
+    table.putOverride(named('digest:d-k3', 4, '*'), 0)
+    const limits = ['k1', 'k2', 'k3', 'digest:d-k2', 'd-k2'].map((key) => table.termsOf(keys, key, 0)?.limit)
+    expect(limits).toEqual([1, 3, 4, undefined, undefined])
+    expect(table.termsOf(scope, 'k2', 0)).toBeUndefined()
+    expect(table.removeOverride('apiKey', 'digest:d-k2', '/orders')).toBe(true)
+    expect(table.termsOf(keys, 'k2', 0)).toBeUndefined()
+  })
+
+  it('takes an override for digest:... as one for a key of that name, where there are no digests', () => {
+    const table = createTable()
+    table.putOverride(override('digest:d-k1', { limit: 1 }, { dimension: 'apiKey' }), 0)
+    expect(table.termsOf(new OverrideScope('apiKey', '/orders'), 'digest:d-k1', 0)).toEqual({ limit: 1 })
+  })
+
   it('takes resources in any spelling that rules may have', () => {
     const table = createTable()
     table.putOverride(override('u1', { limit: 1 }, { resource: '/API//Orders/:id' }), 0)

@@ -8,6 +8,15 @@ import type { Override, OverrideTerms } from './live-entry.ts'
 /** The resource of overrides that are for every rule of their dimension. */
 const EVERY_RESOURCE = '*'
 
+/** The dimension whose entities are secrets, so that overrides may name them by a digest. */
+const SECRET_DIMENSION = 'apiKey'
+
+/** How an override names an API key by its digest. */
+const DIGEST_PREFIX = 'digest:'
+
+/** Stands in the place of the dimension for overrides by digest; no dimension has this name. */
+const DIGEST_PLACE = 'apiKey digest'
+
 /**
  * Which overrides can hold for a rule: made once for each rule, so that a decision does not name its resource again. It
  * may be used with any table; it remembers where it last found something.
@@ -19,17 +28,25 @@ export class OverrideScope {
   /** The names of the places to look in, the first one before the second. */
   readonly exactName: string
   readonly everyName: string
+  /** The same for overrides by digest; undefined for dimensions without. */
+  readonly exactDigestName: string | undefined
+  readonly everyDigestName: string | undefined
   /** Those places in a table, as of a version of it; kept by the table. */
   table: OverrideTable | undefined = undefined
   version = 0
   exact: Place<OverrideTerms> | undefined = undefined
   every: Place<OverrideTerms> | undefined = undefined
+  exactDigest: Place<OverrideTerms> | undefined = undefined
+  everyDigest: Place<OverrideTerms> | undefined = undefined
 
   constructor(dimension: Dimension, resource: string) {
     this.dimension = dimension
     this.resource = resource
     this.exactName = placeName(dimension, canonicalPattern(resource))
     this.everyName = placeName(dimension, EVERY_RESOURCE)
+    const isSecret = dimension === SECRET_DIMENSION
+    this.exactDigestName = isSecret ? placeName(DIGEST_PLACE, canonicalPattern(resource)) : undefined
+    this.everyDigestName = isSecret ? placeName(DIGEST_PLACE, EVERY_RESOURCE) : undefined
   }
 }
 
@@ -40,33 +57,50 @@ export class OverrideScope {
  */
 export class OverrideTable extends EntityTable<OverrideTerms> {
   readonly #spellings = new PatternSpellings()
+  readonly #digestOf: ((apiKey: string) => string) | undefined
 
-  /** `random`: keys the hash, so that callers cannot choose names that collide. */
-  constructor(random: Random) {
+  /**
+   * `random`: keys the hash, so that callers cannot choose names that collide. `digestOf`: the digest of an API key;
+   * without it, an override for `digest:...` is one for a key of that name.
+   */
+  constructor(random: Random, digestOf?: (apiKey: string) => string) {
     super(random, TERMS)
+    this.#digestOf = digestOf
   }
 
   /**
    * The terms for an entity: of an override for the resource of the scope, else of one for every resource of its
-   * dimension. Equal terms are always the same object, frozen. Does not allocate. What has expired at `nowMs` is
-   * dropped.
+   * dimension. One that names the entity comes before one that names its digest. Equal terms are always the same
+   * object, frozen. Does not allocate, except for digests. What has expired at `nowMs` is dropped.
    */
   termsOf(scope: OverrideScope, entity: string, nowMs: number): OverrideTerms | undefined {
     if (scope.version !== this.placesVersion || scope.table !== this) this.#enter(scope)
     const { exact, every } = scope
     const terms = exact === undefined ? undefined : this.find(exact, entity, nowMs)
-    if (terms !== undefined || every === undefined) return terms
-    return this.find(every, entity, nowMs)
+    if (terms !== undefined) return terms
+    const forEvery = every === undefined ? undefined : this.find(every, entity, nowMs)
+    if (forEvery !== undefined || (scope.exactDigest === undefined && scope.everyDigest === undefined)) return forEvery
+    return this.#termsOfDigest(scope, entity, nowMs)
+  }
+
+  #termsOfDigest(scope: OverrideScope, entity: string, nowMs: number): OverrideTerms | undefined {
+    const { exactDigest, everyDigest } = scope
+    // There are such places only with a `digestOf`.
+    const digest = this.#digestOf!(entity)
+    const terms = exactDigest === undefined ? undefined : this.find(exactDigest, digest, nowMs)
+    if (terms !== undefined || everyDigest === undefined) return terms
+    return this.find(everyDigest, digest, nowMs)
   }
 
   /** Puts an override, or another in its place. One that has expired already is a removal. */
   putOverride({ dimension, resource, entity, terms, expiresAt }: Override, nowMs: number): void {
-    this.put({ place: this.#placeName(dimension, resource), entity }, { value: terms, expiresAt }, nowMs)
+    this.put(this.#keyOf(dimension, entity, resource), { value: terms, expiresAt }, nowMs)
   }
 
   /** Removes an override; false when it was not there. The resource may have any spelling that rules may have. */
   removeOverride(dimension: Dimension, entity: string, resource: string): boolean {
-    return this.remove(this.#placeName(dimension, resource), entity)
+    const key = this.#keyOf(dimension, entity, resource)
+    return this.remove(key.place, key.entity)
   }
 
   #enter(scope: OverrideScope): void {
@@ -74,10 +108,18 @@ export class OverrideTable extends EntityTable<OverrideTerms> {
     scope.version = this.placesVersion
     scope.exact = this.placeOf(scope.exactName)
     scope.every = scope.everyName === scope.exactName ? undefined : this.placeOf(scope.everyName)
+    const { exactDigestName, everyDigestName } = scope
+    if (exactDigestName === undefined || everyDigestName === undefined) return
+    scope.exactDigest = this.placeOf(exactDigestName)
+    scope.everyDigest = everyDigestName === exactDigestName ? undefined : this.placeOf(everyDigestName)
   }
 
-  #placeName(dimension: Dimension, resource: string): string {
-    return placeName(dimension, this.#spellings.canonical(resource))
+  #keyOf(dimension: Dimension, entity: string, resource: string): { readonly place: string; readonly entity: string } {
+    const canonical = this.#spellings.canonical(resource)
+    const isDigest = dimension === SECRET_DIMENSION && this.#digestOf !== undefined && entity.startsWith(DIGEST_PREFIX)
+    return isDigest
+      ? { place: placeName(DIGEST_PLACE, canonical), entity: entity.slice(DIGEST_PREFIX.length) }
+      : { place: placeName(dimension, canonical), entity }
   }
 }
 

@@ -7,6 +7,9 @@ import { type StoreFixture, type StoreHarness, withStore } from './store-fixture
 /** More keys than a small store has room for. */
 const MANY_KEYS = 5_000
 
+/** Longer than a test takes. */
+const HOLD_MICROS = 3_600_000_000
+
 /** Fills a small store with keys that are used up, so that none of them is dropped for a new one. */
 async function fill({ limiter }: StoreFixture, rule: { readonly limit: number }): Promise<void> {
   const filler = limiter(rule as never, 'filler')
@@ -77,11 +80,19 @@ function fullOfKeysTests(harness: StoreHarness): void {
 function fullOfReservationsTests(harness: StoreHarness, maxReservations: number): void {
   describe('a store without room for another reservation', () => {
     it('charges nothing when it throws', { timeout: 120_000 }, async () => {
-      await withStore(harness, async ({ limiter }) => {
+      await withStore(harness, async ({ limiter, store }) => {
         const limit = 2 * maxReservations
-        const rule = limiter({ algorithm: 'fixed-window', limit, window: '52w' })
+        const options = { algorithm: 'fixed-window', limit, window: '52w' } as const
+        const rule = limiter(options, 'rule')
         const first = await reserved(rule, 'key', 1)
-        for (let count = 1; count < maxReservations; count++) await reserved(rule, 'key', 1)
+        // As `reserve` does, without an object for each of so many.
+        const batch = createBatch([createItem(compileRule('rule', options)[0]!, 'key', 1)])
+        batch.holdMicros = HOLD_MICROS
+        for (let holder = 1; holder < maxReservations; holder++) {
+          batch.holder = holder
+          const answer = store.decide(batch)
+          if (answer !== undefined) await answer
+        }
         const before = await rule.peek('key')
         let error: unknown
         try {

@@ -15,7 +15,7 @@ const SPAN_MS = 900_000
 const STEP_MS = 10_000
 const REFRESH_MS = 2000
 
-/** What a version in shadow would have denied in addition, as a dashed line over what was denied: live, over 15 minutes. */
+/** What a version in shadow would also have denied, as a dashed line over what was denied: live, over 15 minutes. */
 export function GhostChart({ version }: { version: number }): JSX.Element {
   const query = useQuery(
     `shadow ${version}`,
