@@ -138,7 +138,9 @@ export interface DescriptorNode {
   readonly value?: string
   readonly limit?: {
     readonly unit?: string
+    readonly window?: number | string
     readonly requestsPerUnit?: number
+    readonly algorithm?: string
     readonly unlimited?: boolean
     readonly name?: string
     readonly replaces?: readonly string[]

@@ -13,7 +13,8 @@ export interface EnvoyDecisionLike {
     readonly limit:
       | {
           readonly requestsPerUnit: number
-          readonly unit: Lowercase<EnvoyUnit>
+          /** Undefined if its window is no unit. */
+          readonly unit: Lowercase<EnvoyUnit> | undefined
           readonly name: string | undefined
         }
       | undefined
@@ -48,7 +49,7 @@ function currentLimit({
 }: EnvoyDecisionLike['statuses'][number]['limit'] & object): EnvoyCurrentLimit {
   return {
     ...(requestsPerUnit === 0 ? {} : { requestsPerUnit }),
-    unit: unit.toUpperCase() as EnvoyUnit,
+    ...(unit === undefined ? {} : { unit: unit.toUpperCase() as EnvoyUnit }),
     ...(name === '' ? {} : { name }),
   }
 }
@@ -61,8 +62,9 @@ export type EnvoyCode = (typeof ENVOY_CODES)[number]
 const ENVOY_CURRENT_LIMIT = answerSchema('EnvoyCurrentLimit', {
   description: 'A limit.',
   examples: [{ requestsPerUnit: 2, unit: 'MINUTE' }],
-  required: { unit: { description: 'Length of its window.', enum: ENVOY_UNITS } },
+  required: {},
   optional: {
+    unit: { description: 'Length of its window; absent when that is no unit.', enum: ENVOY_UNITS },
     requestsPerUnit: whole('Hits in each window; absent when it is 0.', 0, LARGEST_ENVOY_COUNT),
     name: words('Its name; absent when it has none.'),
   },

@@ -81,7 +81,9 @@ export class DescriptorBatch {
   resetAfterSeconds(index: number): number {
     if (!this.isAnswered) return 0
     const { verdict, at } = this.#items[index]!
-    return Math.max(0, Math.ceil((verdict.resetAt - (at || this.batch.now)) / MICROS_PER_SECOND))
+    // In a window that slides, a denied call may be repeated before all of it is free again.
+    const untilMicros = verdict.ruling === 'allowed' ? verdict.resetAt : Math.min(verdict.resetAt, verdict.retryAt)
+    return Math.max(0, Math.ceil((untilMicros - (at || this.batch.now)) / MICROS_PER_SECOND))
   }
 
   /** Whether units were taken, and not given back. */

@@ -32,6 +32,55 @@ function entryOf(part: string): DescriptorEntry {
   return { key, value }
 }
 
+describe('limits of any window and algorithm', () => {
+  it('count in windows that are no unit, and announce no unit', async () => {
+    const { decide, clock } = sceneOf('sync', { key: 'a', limit: { window: '30s', requestsPerUnit: 2, name: 'half' } })
+    const codes = [await decide([of('a=1')]), await decide([of('a=1')]), await decide([of('a=1')])]
+    expect(codes.map(({ code }) => code)).toEqual(['ok', 'ok', 'over'])
+    expect(codes[2]!.statuses[0]!.limit).toEqual({ unit: undefined, requestsPerUnit: 2, name: 'half' })
+    expect(codes[2]!.statuses[0]!.resetAfterSeconds).toBeLessThanOrEqual(30)
+    clock.advance(30_000)
+    expect((await decide([of('a=1')])).code).toBe('ok')
+  })
+
+  it('a window as long as a unit is that unit, with the same counters', async () => {
+    const store = memoryStore({ clock: new FakeClock() })
+    const scenes = [perMinute(2), { window: '1m', requestsPerUnit: 2 }].map((limit) =>
+      sceneOn(store, new FakeClock(), [{ key: 'a', limit }]),
+    )
+    const statuses = [await scenes[0]!.decide([of('a=1')]), await scenes[1]!.decide([of('a=1')])]
+    expect(statuses.map(({ statuses: [status] }) => [status!.limit?.unit, status!.remaining])).toEqual([
+      ['minute', 1],
+      ['minute', 0],
+    ])
+  })
+
+  it.each(['gcra', 'sliding-window-counter', 'sliding-window-log'] as const)(
+    'count by another algorithm, and give units back: %s',
+    async (algorithm) => {
+      const { decide, clock } = sceneOf('sync', { key: 'a', limit: perMinute(3, { algorithm }) })
+      const take = async (more = {}): Promise<DescriptorDecision> => await decide([of('a=1', more)])
+      const codes = [await take(), await take(), await take(), await take()].map(({ code }) => code)
+      expect(codes).toEqual(['ok', 'ok', 'ok', 'over'])
+      await take({ isNegativeHits: true })
+      expect((await take()).code).toBe('ok')
+      const denied = await take()
+      const [status] = denied.statuses
+      expect([denied.code, status!.limit]).toEqual(['over', { unit: 'minute', requestsPerUnit: 3, name: undefined }])
+      clock.advance(status!.resetAfterSeconds * 1000)
+      expect((await take()).code).toBe('ok')
+    },
+  )
+
+  it.each([
+    [{ requestsPerUnit: 1 }, 'one of unit and window'],
+    [{ unit: 'minute', window: '30s', requestsPerUnit: 1 }, 'one of unit and window'],
+    [{ window: '0s', requestsPerUnit: 1 }, 'a duration above 0'],
+  ] as const)('cannot be used without exactly one usable window: %j', (limit, message) => {
+    expect(() => sceneOf('sync', { key: 'a', limit })).toThrow(message)
+  })
+})
+
 interface Scene {
   readonly clock: FakeClock
   readonly store: Store

@@ -2,7 +2,7 @@ import { SluiceError } from '../../errors.ts'
 import { nameSpace } from '../../fingerprint.ts'
 import type { Limit } from '../../rule/limit.ts'
 import { compileRule } from '../../rule-kinds.ts'
-import type { DescriptorUnit } from '../rule-set/descriptor-domain.ts'
+import type { DescriptorAlgorithm, DescriptorUnit } from '../rule-set/descriptor-domain.ts'
 
 /** Largest number of requests per unit: the protocol has 32 bits for it. */
 export const LARGEST_PER_UNIT = 4_294_967_295
@@ -21,6 +21,8 @@ const UNIT_SECONDS: Readonly<Record<DescriptorUnit, number>> = {
   year: 365 * 86_400,
 }
 
+const UNITS = Object.keys(UNIT_SECONDS) as readonly DescriptorUnit[]
+
 /** A domain's name that can stand in the name of a rule as it is. */
 const PLAIN_NAME = /^[A-Za-z0-9_.:/*@-]{1,80}$/
 
@@ -28,6 +30,13 @@ const MS_PER_SECOND = 1000
 
 /** Limits kept to be used again. Requests may bring any number of them along. */
 const MOST_KEPT = 1000
+
+/** So much in each window, by an algorithm. */
+export interface RequestsPerWindow {
+  readonly windowMs: number
+  readonly requestsPerUnit: number
+  readonly algorithm: DescriptorAlgorithm
+}
 
 /** So much in each window of a unit. */
 export interface RequestsPerUnit {
@@ -59,6 +68,12 @@ export class DomainLimits {
     return limit
   }
 
+  /** The limit of a window that is no unit, or of another algorithm. It has counters of its own. */
+  ofWindow({ windowMs, requestsPerUnit, algorithm }: RequestsPerWindow): Limit {
+    const rule = { algorithm, limit: requestsPerUnit, window: windowMs } as const
+    return compileRule(`descriptors:${algorithm}:${windowMs}ms:${this.#name}`, rule)[0]!
+  }
+
   #compile(unit: DescriptorUnit, requestsPerUnit: number): Limit {
     if (!Object.hasOwn(UNIT_SECONDS, unit)) {
       throw new SluiceError('SLUICE_INVALID_OPTION', {
@@ -78,6 +93,17 @@ export class DomainLimits {
     const rule = { algorithm: 'fixed-window', limit: requestsPerUnit, window } as const
     return compileRule(`descriptors:${unit}:${this.#name}`, rule)[0]!
   }
+}
+
+/** The unit that is as long as a window; undefined if there is none. */
+export function unitOf(windowMs: number): DescriptorUnit | undefined {
+  const seconds = windowMs / MS_PER_SECOND
+  return UNITS.find((unit) => UNIT_SECONDS[unit] === seconds)
+}
+
+/** Length of a unit. */
+export function unitMs(unit: DescriptorUnit): number {
+  return UNIT_SECONDS[unit] * MS_PER_SECOND
 }
 
 /** The domain as part of a rule's name. Two domains may not meet in it: what would be lost is made up for by a hash. */

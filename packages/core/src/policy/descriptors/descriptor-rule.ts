@@ -1,8 +1,7 @@
 import type { Limit } from '../../rule/limit.ts'
 import { joinKey, LONGEST_KEY } from '../../store/key.ts'
 import { sha256 } from '../limits/sha256.ts'
-import type { DescriptorNode } from '../rule-set/descriptor-domain.ts'
-import type { RequestsPerUnit } from './descriptor-limit.ts'
+import type { DescriptorNode, DescriptorUnit } from '../rule-set/descriptor-domain.ts'
 
 /** One entry of a request's descriptor. The value may be empty. */
 export interface DescriptorEntry {
@@ -11,7 +10,10 @@ export interface DescriptorEntry {
 }
 
 /** A limit as reported to callers. */
-export interface CurrentLimit extends RequestsPerUnit {
+export interface CurrentLimit {
+  /** Undefined if its window is no unit. */
+  readonly unit: DescriptorUnit | undefined
+  readonly requestsPerUnit: number
   readonly name: string | undefined
 }
 

@@ -1,7 +1,9 @@
-import type { DescriptorDomain, DescriptorNode } from '../rule-set/descriptor-domain.ts'
+import { durationMs } from '../../rule/duration.ts'
+import type { Limit } from '../../rule/limit.ts'
+import type { DescriptorDomain, DescriptorLimit, DescriptorNode } from '../rule-set/descriptor-domain.ts'
 import { RuleSetError } from '../rule-set/rule-set-error.ts'
 import type { RequestsPerUnit } from './descriptor-limit.ts'
-import { DomainLimits } from './descriptor-limit.ts'
+import { DomainLimits, unitMs, unitOf } from './descriptor-limit.ts'
 import type { CurrentLimit, DescriptorEntry } from './descriptor-rule.ts'
 import { CounterKeys, DescriptorRule, keyOfEntries, ValuePattern } from './descriptor-rule.ts'
 
@@ -97,7 +99,8 @@ class DomainTree {
 
   matchRequestLimit(entries: readonly DescriptorEntry[], terms: RequestsPerUnit): DescriptorMatch {
     const { unit, requestsPerUnit } = terms
-    const rule = this.#compileRule([], { unit, requestsPerUnit, name: undefined })
+    const current = { unit, requestsPerUnit, name: undefined }
+    const rule = this.#createRule([], current, this.#limits.of(terms))
     return new DescriptorMatch('limit', rule, keyOfEntries(this.#domain, entries))
   }
 
@@ -121,16 +124,35 @@ class DomainTree {
     const { limit, descriptors = [] } = node
     const children = descriptors.length === 0 ? undefined : this.#compileLevel(descriptors, path, pointer)
     if (limit === undefined) return new TreeNode(children, undefined, undefined)
-    if (limit.unlimited === true) return new TreeNode(children, this.#compileRule(path, undefined), undefined)
-    const { unit, requestsPerUnit, name } = limit
-    if (unit === undefined || requestsPerUnit === undefined)
-      throw unusable(`${pointer}/limit`, 'without unit or requestsPerUnit', 'both, or unlimited')
-    const rule = this.#compileRule(path, { unit, requestsPerUnit, name })
+    if (limit.unlimited === true) return new TreeNode(children, this.#createRule(path, undefined, undefined), undefined)
+    const rule = this.#compileRule(limit, path, `${pointer}/limit`)
     return new TreeNode(children, rule, new CounterKeys(this.#domain, path))
   }
 
-  #compileRule(path: readonly DescriptorNode[], current: CurrentLimit | undefined): DescriptorRule {
-    const limit = current === undefined ? undefined : this.#limits.of(current)
+  #compileRule(limit: DescriptorLimit, path: readonly DescriptorNode[], pointer: string): DescriptorRule {
+    const { unit, window, requestsPerUnit, algorithm = 'fixed-window', name } = limit
+    if ((unit === undefined) === (window === undefined) || requestsPerUnit === undefined) {
+      const received = 'without requestsPerUnit, or without one of unit and window'
+      throw unusable(pointer, received, 'requestsPerUnit with a unit or a window, or unlimited')
+    }
+    const windowMs = unit === undefined ? windowMsOf(window!) : unitMs(unit)
+    if (windowMs === undefined) {
+      const expected = 'a duration above 0 and at most 100 years, such as "30s"'
+      throw unusable(`${pointer}/window`, JSON.stringify(window), expected)
+    }
+    const known = unit ?? unitOf(windowMs)
+    const compiled =
+      known !== undefined && algorithm === 'fixed-window'
+        ? this.#limits.of({ unit: known, requestsPerUnit })
+        : this.#limits.ofWindow({ windowMs, requestsPerUnit, algorithm })
+    return this.#createRule(path, { unit: known, requestsPerUnit, name }, compiled)
+  }
+
+  #createRule(
+    path: readonly DescriptorNode[],
+    current: CurrentLimit | undefined,
+    limit: Limit | undefined,
+  ): DescriptorRule {
     return new DescriptorRule({ domain: this.#domain, path, limit, current })
   }
 }
@@ -179,6 +201,15 @@ export class DescriptorTree {
    */
   matchRequestLimit(domain: string, entries: readonly DescriptorEntry[], terms: RequestsPerUnit): DescriptorMatch {
     return this.#domains.get(domain)?.matchRequestLimit(entries, terms) ?? UNKNOWN_DOMAIN
+  }
+}
+
+/** Undefined if it cannot be used. */
+function windowMsOf(window: number | string): number | undefined {
+  try {
+    return durationMs(window, 'window')
+  } catch {
+    return undefined
   }
 }
 

@@ -1,12 +1,19 @@
 /** Length of the window of a descriptor's limit, cut at UTC. */
 export type DescriptorUnit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year'
 
+/** Algorithms with one number and one window. */
+export type DescriptorAlgorithm = 'fixed-window' | 'sliding-window-counter' | 'sliding-window-log' | 'gcra'
+
 /** The limit at a node of a descriptor tree. */
 export interface DescriptorLimit {
-  /** Left out only when `unlimited`. */
+  /** This, or `window`, unless `unlimited`. */
   readonly unit?: DescriptorUnit
-  /** 0 denies all. */
+  /** Length of the window where it is no unit: milliseconds, or text such as `30s`. */
+  readonly window?: number | string
+  /** Requests in each unit or window. 0 denies all. */
   readonly requestsPerUnit?: number
+  /** Default: `fixed-window`. */
+  readonly algorithm?: DescriptorAlgorithm
   readonly unlimited?: boolean
   readonly name?: string
   /** Names of limits that are dropped from a request in which this one is matched too. */

@@ -146,6 +146,8 @@ describe('messages that rules count', () => {
     client.send(text('first'))
     await until(() => waiting.length === 1)
     client.send(Buffer.concat([text('second'), text('third')]))
+    // What was sent before another connection was opened has arrived when that one is open.
+    await openAs(port, 'bob')
     await turns(20)
     expect([asked, opened[0]!.received().length]).toEqual([[1], 0])
     waiting[0]!()

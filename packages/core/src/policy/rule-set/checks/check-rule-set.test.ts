@@ -904,7 +904,7 @@ describe('a mistake in a rule set is reported with its path, the value found and
       shop({ key: 'a', limit: {} }),
       [
         '/domains/0/descriptors/0/limit is an object without properties, expected a limit such as { unit: ' +
-          '"minute", requestsPerUnit: 60 } or { unlimited: true }',
+          '"minute", requestsPerUnit: 60 }, { window: "30s", requestsPerUnit: 5 } or { unlimited: true }',
       ],
     ],
     [

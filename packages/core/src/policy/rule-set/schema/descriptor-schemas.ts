@@ -3,15 +3,31 @@ import type { JsonSchema } from './rule-set-json-schema.ts'
 const LARGEST_UINT32 = 4_294_967_295
 
 const descriptorLimit: JsonSchema = {
-  title: 'a limit such as { unit: "minute", requestsPerUnit: 60 } or { unlimited: true }',
+  title:
+    'a limit such as { unit: "minute", requestsPerUnit: 60 }, { window: "30s", requestsPerUnit: 5 } or ' +
+    '{ unlimited: true }',
   description: 'The limit of what the descriptor matches.',
-  examples: [{ unit: 'minute', requestsPerUnit: 60 }, { unlimited: true }],
+  examples: [
+    { unit: 'minute', requestsPerUnit: 60 },
+    { window: '30s', requestsPerUnit: 5, algorithm: 'gcra' },
+  ],
   type: 'object',
   properties: {
     unit: {
       description: 'Length of the window, cut at UTC.',
       examples: ['minute'],
       enum: ['second', 'minute', 'hour', 'day', 'week', 'month', 'year'],
+    },
+    window: {
+      $ref: '#/$defs/duration',
+      description: 'Length of the window where it is no unit.',
+      examples: ['30s'],
+    },
+    algorithm: {
+      description: 'How requests are counted. Default: fixed-window.',
+      examples: ['gcra'],
+      enum: ['fixed-window', 'sliding-window-counter', 'sliding-window-log', 'gcra'],
+      default: 'fixed-window',
     },
     requestsPerUnit: {
       description: 'Requests allowed in each window; 0 denies all.',
@@ -31,8 +47,12 @@ const descriptorLimit: JsonSchema = {
   },
   additionalProperties: false,
   anyOf: [
-    { required: ['unit', 'requestsPerUnit'], properties: { unlimited: { const: false } } },
-    { required: ['unlimited'], properties: { unlimited: { const: true }, unit: false } },
+    { required: ['unit', 'requestsPerUnit'], properties: { unlimited: { const: false }, window: false } },
+    { required: ['window', 'requestsPerUnit'], properties: { unlimited: { const: false }, unit: false } },
+    {
+      required: ['unlimited'],
+      properties: { unlimited: { const: true }, unit: false, window: false, algorithm: false },
+    },
   ],
 }
 

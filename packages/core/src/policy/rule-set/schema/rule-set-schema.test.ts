@@ -106,6 +106,8 @@ const descriptor: Properties<DescriptorNode> = {
 
 const descriptorLimit: Properties<DescriptorLimit> = {
   unit: true,
+  window: true,
+  algorithm: true,
   requestsPerUnit: true,
   unlimited: true,
   name: true,
