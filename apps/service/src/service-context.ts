@@ -15,7 +15,7 @@ import type { GatewayMessages } from './observability/gateway-status.ts'
 import type { ReportMessages } from './observability/metrics-aggregator.ts'
 import type { ReservationMessages } from './reservations/reservations.ts'
 import type { Settings } from './settings/settings.ts'
-import type { ThreadGroup } from './threads/message-bus.ts'
+import type { ThreadGroup } from './thread-messages/message-bus.ts'
 
 /** All messages between the threads of a process. */
 export interface ServiceMessages

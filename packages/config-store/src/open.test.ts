@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { relative } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { platform } from './clock-and-random.ts'
 import type { Notifier } from './config-store.ts'
 import { openConfigStore } from './open.ts'
 import { newFile } from './sql/driver.test.support.ts'
-import { platform } from './time-and-randomness.ts'
 
 const ALICE = { name: 'alice' }
 

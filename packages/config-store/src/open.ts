@@ -1,13 +1,13 @@
 import type { Random, Timers } from '@sluice/core'
 import { SluiceError, systemRandom } from '@sluice/core'
 import { checkOptionNames } from '@sluice/core/internal'
+import { type Platform, platform } from './clock-and-random.ts'
 import type { ConfigStore, Notifier } from './config-store.ts'
 import { Announcer } from './sql/config-writer.ts'
 import { migrate } from './sql/migrations/migrate.ts'
 import type { SqlDriver } from './sql/sql-driver.ts'
 import { CanonicalKeys } from './sql/tables/entry-kinds.ts'
 import { SqlConfigStore } from './sql/tables/sql-config-store.ts'
-import { type Platform, platform } from './time-and-randomness.ts'
 
 const DEADLINE_MS = 5000
 const CONNECTIONS = 5

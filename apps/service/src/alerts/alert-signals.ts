@@ -1,6 +1,6 @@
 import type { NowMs, RatioCounts } from '@sluice/runtime'
 import { bucketQuantile, RollingHistogram, RollingRatio } from '@sluice/runtime'
-import type { ThreadGroup } from '../threads/message-bus.ts'
+import type { ThreadGroup } from '../thread-messages/message-bus.ts'
 import type { AlertRule, AlertRuleName } from './alert-rule.ts'
 
 /** Records what alerts are about, in one thread. */

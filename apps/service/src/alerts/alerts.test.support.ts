@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import type { LogFields, Sleep } from '@sluice/runtime'
 import { FakeClock, FakeTimers, START_MICROS } from '@sluice/testing'
 import { onTestFinished } from 'vitest'
-import type { WebhookDelivery } from './webhook.ts'
-import { webhookDelivery } from './webhook.ts'
+import type { WebhookDelivery } from './webhook-request.ts'
+import { webhookDelivery } from './webhook-request.ts'
 
 /** Where the time of every test begins. */
 export const START_MS: number = START_MICROS / 1000

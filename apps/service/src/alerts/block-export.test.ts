@@ -1,8 +1,8 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { PLAIN_DELIVERY, Receiver, START_MS, status, TestLog, TestTime } from './alerts.test.support.ts'
 import { BlockExport } from './block-export.ts'
-import { webhooksOf } from './webhook.ts'
 import { WebhookChannel } from './webhook-channel.ts'
+import { webhooksOf } from './webhook-request.ts'
 
 it('drops changes that find no room, says so once, and says when there is room again', async () => {
   const held: (() => void)[] = []

@@ -2,7 +2,7 @@ import { parseCidr } from '@sluice/core/internal'
 import type { Block } from '@sluice/core/policy'
 import type { Logger, NowMs } from '@sluice/runtime'
 import { errorFields } from '../observability/error-fields.ts'
-import type { MainThread, ThreadGroup } from '../threads/message-bus.ts'
+import type { MainThread, ThreadGroup } from '../thread-messages/message-bus.ts'
 
 // Blocked addresses for firewalls: a webhook for each change, and a list. Only addresses are exported: users, tenants
 // and API keys mean nothing to a firewall and may be secrets.

@@ -4,7 +4,7 @@ import type { DeliveryCounts, Logger, NowMs, Random, Sleep } from '@sluice/runti
 import type { ReportExchange } from '../observability/cluster/report-exchange.ts'
 import { errorFields } from '../observability/error-fields.ts'
 import type { WebhookCounts } from '../observability/metrics/process-metrics.ts'
-import type { MainThread } from '../threads/message-bus.ts'
+import type { MainThread } from '../thread-messages/message-bus.ts'
 import { AlertMonitor } from './alert-monitor.ts'
 import type { AlertActor, SilenceOrder } from './alert-record.ts'
 import type { AlertRule, Coordinator, SharedParts } from './alert-rule.ts'
@@ -18,10 +18,10 @@ import { ClusterAlerts } from './cluster-alerts.ts'
 import { sharedDocument } from './cluster-state.ts'
 import { SharedSignals } from './shared-signals.ts'
 import { StateFile } from './state-file.ts'
-import type { WebhookDelivery } from './webhook.ts'
-import { webhooksOf } from './webhook.ts'
 import type { RedeliverOutcome, WebhookChannelParts } from './webhook-channel.ts'
 import { WebhookChannel } from './webhook-channel.ts'
+import type { WebhookDelivery } from './webhook-request.ts'
+import { webhooksOf } from './webhook-request.ts'
 
 /** Messages about alerts, to the main thread. Payloads and replies are plain data. */
 export interface AlertMessages {

@@ -3,9 +3,9 @@ import { freePort } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AlertNotice } from './alert-record.ts'
 import { Receiver, START_MS, status, TestLog, TestTime } from './alerts.test.support.ts'
-import { webhookDelivery, webhooksOf } from './webhook.ts'
 import type { WebhookChannelParts, WebhookMessage } from './webhook-channel.ts'
 import { WebhookChannel } from './webhook-channel.ts'
+import { webhookDelivery, webhooksOf } from './webhook-request.ts'
 
 const NOTICE: AlertNotice = {
   id: 'a1_firing',

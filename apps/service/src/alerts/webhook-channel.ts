@@ -17,8 +17,8 @@ import type { AlertNotice } from './alert-record.ts'
 import { noticeBody } from './alert-record.ts'
 import type { BlockNotice } from './block-export.ts'
 import { blockBody } from './block-export.ts'
-import type { Webhook } from './webhook.ts'
-import { postWebhook, WebhookError } from './webhook.ts'
+import type { Webhook } from './webhook-request.ts'
+import { postWebhook, WebhookError } from './webhook-request.ts'
 
 /** What a webhook reports. */
 export type WebhookNotice = AlertNotice | BlockNotice

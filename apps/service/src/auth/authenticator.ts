@@ -7,9 +7,9 @@ import type { Logger } from '@sluice/runtime'
 import { keyDigest } from '@sluice/runtime'
 import type { Answer, Principal } from '../operations/handler.ts'
 import { problemAnswer } from '../operations/problems.ts'
-import type { RequestOrigin } from './client-address.ts'
-import { ClientAddresses } from './client-address.ts'
 import { FailedAttempts } from './failed-attempts.ts'
+import type { RequestOrigin } from './request-origin.ts'
+import { ClientAddresses } from './request-origin.ts'
 
 /** A key as the change feed brings it. */
 export interface KnownApiKey extends ApiKey {

@@ -1,7 +1,7 @@
 import type { Logger, NowMs, Sleep } from '@sluice/runtime'
 import type { SharedDocument } from '../alerts/cluster-state.ts'
 import { errorFields } from '../observability/error-fields.ts'
-import type { MainThread } from '../threads/message-bus.ts'
+import type { MainThread } from '../thread-messages/message-bus.ts'
 import type { EndedSession, EndedSessions, SessionList, SessionRecord } from './session-list.ts'
 import { mergedSessions, NO_SESSIONS, withoutExpired, withoutSession, withSession, withUse } from './session-list.ts'
 

@@ -1,7 +1,7 @@
 import type { ConfigFollower, ConfigStore } from '@sluice/config-store'
 import type { Logger } from '@sluice/runtime'
 import { errorFields } from '../observability/error-fields.ts'
-import type { ThreadGroup } from '../threads/message-bus.ts'
+import type { ThreadGroup } from '../thread-messages/message-bus.ts'
 
 /** A database beside a file of rules, and what keeps this node up to date with what only the database has. */
 export interface FollowedDatabase {

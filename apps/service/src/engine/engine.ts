@@ -20,7 +20,7 @@ import { ObservedEngine } from '../observability/instrument.ts'
 import { apiKeyDigests } from '../observability/top-callers.ts'
 import type { CheckHealth } from '../operations/health.ts'
 import type { Settings } from '../settings/settings.ts'
-import type { ThreadGroup } from '../threads/message-bus.ts'
+import type { ThreadGroup } from '../thread-messages/message-bus.ts'
 import { openCounterStore, readNodeCount, saveNodeCount } from './counter-store.ts'
 
 /** Limit of requests that no rule matches, with `--default-limit`. */

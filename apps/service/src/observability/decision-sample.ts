@@ -2,7 +2,7 @@ import type { DecisionRecord } from '@sluice/contract'
 import type { Clock } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import type { PolicyDecision, PolicyRequest } from '@sluice/core/policy'
-import type { ThreadGroup } from '../threads/message-bus.ts'
+import type { ThreadGroup } from '../thread-messages/message-bus.ts'
 import { callerIn, digestOf } from './top-callers.ts'
 
 /** Which decisions somebody looks for. */

@@ -1,6 +1,6 @@
 import type { MetricsSnapshot } from '@sluice/runtime'
 import { MetricRegistry, mergeSnapshots } from '@sluice/runtime'
-import type { MainThread, ThreadGroup } from '../threads/message-bus.ts'
+import type { MainThread, ThreadGroup } from '../thread-messages/message-bus.ts'
 import type { ThreadReport } from './instrument.ts'
 import type { ProcessReadings } from './metrics/process-metrics.ts'
 import { watchProcess } from './metrics/process-metrics.ts'

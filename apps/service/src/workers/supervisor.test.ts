@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import { Logger, LogOutput } from '@sluice/runtime'
 import { describe, expect, it } from 'vitest'
 import type { ListenerPorts } from '../listeners/listener.ts'
-import { ThreadHub } from '../threads/message-bus.ts'
+import { ThreadHub } from '../thread-messages/message-bus.ts'
 import type { SupervisedThread } from './supervisor.ts'
 import { ThreadSupervisor } from './supervisor.ts'
 

@@ -3,9 +3,9 @@ import { backoffDelayMs } from '@sluice/runtime'
 import type { ListenerPorts } from '../listeners/listener.ts'
 import { errorFields } from '../observability/error-fields.ts'
 import { ServiceError } from '../service-error.ts'
-import type { ThreadHub, ToMain } from '../threads/message-bus.ts'
-import type { ThreadPort } from '../threads/thread-link.ts'
-import { ThreadLink } from '../threads/thread-link.ts'
+import type { ThreadHub, ToMain } from '../thread-messages/message-bus.ts'
+import type { ThreadPort } from '../thread-messages/thread-link.ts'
+import { ThreadLink } from '../thread-messages/thread-link.ts'
 
 /** What a supervisor needs of a `Worker`. */
 export interface SupervisedThread extends ThreadPort {

@@ -10,8 +10,8 @@ import { createNode } from '../node.ts'
 import type { HealthCheck } from '../operations/health.ts'
 import type { ServiceMessages } from '../service-context.ts'
 import type { Settings } from '../settings/settings.ts'
-import type { MainThread } from '../threads/message-bus.ts'
-import { SingleThread, ThreadHub } from '../threads/message-bus.ts'
+import type { MainThread } from '../thread-messages/message-bus.ts'
+import { SingleThread, ThreadHub } from '../thread-messages/message-bus.ts'
 import { ThreadSupervisor } from './supervisor.ts'
 
 /** The threads that serve requests: this one, or several under a supervisor. It runs once. */

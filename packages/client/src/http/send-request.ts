@@ -5,7 +5,7 @@ import { ClientError, problemError, reasonOf } from '../errors/client-error.ts'
 import { Deadline } from './deadline.ts'
 import type { StreamEvent } from './event-stream.ts'
 import { EventStreamReader } from './event-stream.ts'
-import { retryAfterMsOf } from './retry-after.ts'
+import { retryAfterMsOf } from './parse-retry-after.ts'
 
 /** The service, and how to reach it. */
 export interface ServiceConnection {

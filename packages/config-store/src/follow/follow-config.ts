@@ -8,8 +8,8 @@ import {
   type Timers,
 } from '@sluice/core'
 import { checkOptionNames, MICROS_PER_MS } from '@sluice/core/internal'
+import { platform } from '../clock-and-random.ts'
 import type { ChangeFeed, Notifier } from '../config-store.ts'
-import { platform } from '../time-and-randomness.ts'
 import { ChangeNotifications } from './change-notifications.ts'
 import { type CacheOptions, ConfigCache } from './config-cache.ts'
 import { type ConfigFollower, type ConfigObserver, type ConfigStats, tell } from './config-follower.ts'

@@ -1,7 +1,7 @@
 import { type Random, SluiceError, systemRandom, systemTimers, type Timers } from '@sluice/core'
+import { platform } from '../clock-and-random.ts'
 import type { Notifier } from '../config-store.ts'
 import { Backoff } from '../retry-backoff.ts'
-import { platform } from '../time-and-randomness.ts'
 
 /** Backoff of reconnecting a lost subscription: first and maximum delay. */
 const FIRST_RETRY_MS = 100

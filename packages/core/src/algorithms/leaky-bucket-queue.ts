@@ -2,7 +2,7 @@ import type { QueueLimit } from '../rule/limit.ts'
 import { flowed, MICROS_PER_UNIT, microsToFlow } from '../rule/rate.ts'
 import type { Algorithm, Charge, State } from './algorithm.ts'
 import { LATEST } from './algorithm.ts'
-import { correctMeter, decideMeter } from './meter.ts'
+import { correctMeter, decideMeter } from './bucket.ts'
 
 /**
  * Whether a charge is still the last in the queue: then the level is what it left, less what has flowed off since. A

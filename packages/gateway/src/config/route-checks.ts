@@ -1,6 +1,6 @@
 import { parsePattern } from '@sluice/core/internal'
+import type { GatewayCheck } from './check-context.ts'
 import { namedFile, readNamedFile } from './file-checks.ts'
-import type { GatewayCheck } from './gateway-check.ts'
 import type { GatewayConfig, RouteConfig } from './gateway-config.ts'
 
 /** Checks what the routes mean, each as far as its form is right. */

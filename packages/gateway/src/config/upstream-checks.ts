@@ -1,6 +1,6 @@
 import { CidrTable, IpAddress, METADATA_NETWORKS, parseCidr } from '@sluice/core/internal'
+import type { GatewayCheck } from './check-context.ts'
 import { checkAuthorities, checkCertificate } from './file-checks.ts'
-import type { GatewayCheck } from './gateway-check.ts'
 import type { UpstreamConfig } from './gateway-config.ts'
 
 /** Checks what an upstream means. */

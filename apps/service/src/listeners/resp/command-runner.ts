@@ -10,7 +10,7 @@ import type { CommandEntry } from './connection-commands.ts'
 import { commandCommand, connectionCommands } from './connection-commands.ts'
 import type { ReplyValue, ReplyWriter } from './reply-writer.ts'
 import { ReplyError } from './reply-writer.ts'
-import type { RespSession } from './session.ts'
+import type { RespSession } from './resp-session.ts'
 import type { SluiceCommandParts } from './sluice-commands.ts'
 import { sluiceCommands } from './sluice-commands.ts'
 

@@ -1,6 +1,6 @@
 import type { ReplyValue } from './reply-writer.ts'
 import { OK, ReplyError, SimpleString } from './reply-writer.ts'
-import type { RespSession } from './session.ts'
+import type { RespSession } from './resp-session.ts'
 
 /** A command by its arguments, its name left out. Throws {@link ReplyError}. */
 export type Command = (session: RespSession, args: readonly string[]) => ReplyValue | Promise<ReplyValue>

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { CommandParser, ProtocolError } from './command-parser.ts'
 import type { CommandRunner } from './command-runner.ts'
 import type { ReplyWriter } from './reply-writer.ts'
-import type { RespSession } from './session.ts'
+import type { RespSession } from './resp-session.ts'
 
 /** What all connections of a thread share. */
 export interface ConnectionParts {

@@ -19,8 +19,8 @@ import { CommandRunner } from './command-runner.ts'
 import type { ConnectionParts } from './connection.ts'
 import { RespConnection } from './connection.ts'
 import { ReplyWriter } from './reply-writer.ts'
-import type { SessionParts } from './session.ts'
-import { RespSession } from './session.ts'
+import type { SessionParts } from './resp-session.ts'
+import { RespSession } from './resp-session.ts'
 import type { SluiceCommandParts } from './sluice-commands.ts'
 
 /** What the listener of one thread is made of. */

@@ -9,7 +9,7 @@ import type { ServiceContext } from '../../service-context.ts'
 import type { CommandEntry } from './connection-commands.ts'
 import type { ReplyValue } from './reply-writer.ts'
 import { ReplyError } from './reply-writer.ts'
-import type { RespSession } from './session.ts'
+import type { RespSession } from './resp-session.ts'
 
 /** What the commands about rules work with. */
 export interface SluiceCommandParts {

@@ -1,7 +1,7 @@
 import type { Session, SessionState } from '@sluice/contract'
 import type { Authenticator, KnownApiKey } from '../../auth/authenticator.ts'
 import { forbidden } from '../../auth/authenticator.ts'
-import type { RequestOrigin } from '../../auth/client-address.ts'
+import type { RequestOrigin } from '../../auth/request-origin.ts'
 import type { SessionRecord } from '../../auth/session-list.ts'
 import { IDLE_MS } from '../../auth/session-list.ts'
 import type { FoundSession, Sessions } from '../../auth/sessions.ts'

@@ -2,7 +2,7 @@ import type { CallReport } from '@sluice/contract'
 import { systemTurnEnd } from '@sluice/runtime'
 import { describe, expect, it } from 'vitest'
 import type { CallReportMessages } from '../../service-context.ts'
-import type { ThreadGroup } from '../../threads/message-bus.ts'
+import type { ThreadGroup } from '../../thread-messages/message-bus.ts'
 import { CallReports } from './reports.ts'
 
 const report = (resource: string): CallReport => ({ resource, method: 'GET', failed: true })

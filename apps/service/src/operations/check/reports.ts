@@ -1,7 +1,7 @@
 import type { CallReport } from '@sluice/contract'
 import type { PolicyEngine } from '@sluice/core/policy'
 import type { CallReportMessages } from '../../service-context.ts'
-import type { ThreadGroup } from '../../threads/message-bus.ts'
+import type { ThreadGroup } from '../../thread-messages/message-bus.ts'
 import type { OperationHandlers } from '../handler.ts'
 import { jsonAnswer } from '../handler.ts'
 

@@ -4,7 +4,7 @@ import type { RuleSet } from '@sluice/core/policy'
 import { FakeClock } from '@sluice/testing'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { ServiceMessages } from '../../service-context.ts'
-import type { ThreadGroup } from '../../threads/message-bus.ts'
+import type { ThreadGroup } from '../../thread-messages/message-bus.ts'
 import { CheckApi } from './check-api.test.support.ts'
 import { CUT_RULES, limitOf, reportsOf } from './report.suite.test.support.ts'
 

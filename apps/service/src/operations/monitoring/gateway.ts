@@ -1,6 +1,6 @@
 import type { GatewayMessages } from '../../observability/gateway-status.ts'
 import { mergedGateway } from '../../observability/gateway-status.ts'
-import type { ThreadGroup } from '../../threads/message-bus.ts'
+import type { ThreadGroup } from '../../thread-messages/message-bus.ts'
 import type { OperationHandlers } from '../handler.ts'
 import { adminAnswer } from '../handler.ts'
 

@@ -1,6 +1,6 @@
 import { type Random, SluiceError, type Timers } from '@sluice/core'
+import type { Platform } from '../../clock-and-random.ts'
 import { Backoff, pause } from '../../retry-backoff.ts'
-import type { Platform } from '../../time-and-randomness.ts'
 import type { SqlDriver, SqlRow, SqlSession, SqlTarget, SqlTransaction, SqlValue } from '../sql-driver.ts'
 import { isLocked, SqliteConnection, sqliteError } from './sqlite-connection.ts'
 import { SqliteListener } from './sqlite-listener.ts'

@@ -1,3 +1,4 @@
+import type { Platform } from '../../clock-and-random.ts'
 import type {
   DocumentTable,
   NumberLeaseRequest,
@@ -7,7 +8,6 @@ import type {
   SecretTable,
   StoredDocument,
 } from '../../config-store.ts'
-import type { Platform } from '../../time-and-randomness.ts'
 import type { SqlDriver, SqlTarget, SqlTransaction } from '../sql-driver.ts'
 
 const SECRET_BYTES = 32

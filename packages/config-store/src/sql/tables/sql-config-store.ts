@@ -1,4 +1,5 @@
 import type { Block, Membership, Override } from '@sluice/core/policy'
+import type { Platform } from '../../clock-and-random.ts'
 import type { EntityKey, EntryTable, IncidentSwitch, OverrideKey } from '../../config-entries.ts'
 import type {
   ApiKeyTable,
@@ -11,7 +12,6 @@ import type {
   SecretTable,
 } from '../../config-store.ts'
 import type { VersionTable } from '../../rule-set-versions.ts'
-import type { Platform } from '../../time-and-randomness.ts'
 import { type Announcer, type ConfigChange, ConfigWriter } from '../config-writer.ts'
 import type { SqlDriver } from '../sql-driver.ts'
 import { SqlApiKeyTable } from './api-key-table.ts'

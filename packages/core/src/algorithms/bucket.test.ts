@@ -4,7 +4,7 @@ import type { MeterLimit } from '../rule/limit.ts'
 import type { Rule } from '../rule/rule.ts'
 import { compileRule } from '../rule-kinds.ts'
 import { createVerdict, step } from './algorithm.ts'
-import { tokenBucketAlgorithm } from './meter.ts'
+import { tokenBucketAlgorithm } from './bucket.ts'
 
 function bucket(capacity: number, refillPerSecond: number): MeterLimit {
   const rule: Rule = { algorithm: 'token-bucket', capacity, refillPerSecond }

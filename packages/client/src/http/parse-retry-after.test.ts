@@ -2,7 +2,7 @@ import type { DecisionLike } from '@sluice/contract'
 import { rateLimitHeaders } from '@sluice/contract'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { retryAfterMsOf } from './retry-after.ts'
+import { retryAfterMsOf } from './parse-retry-after.ts'
 
 const NOW = Date.UTC(2026, 10, 16, 12)
 const IN_A_MINUTE = new Date(NOW + 60_000).toUTCString()

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { startService } from '../service.fixture.ts'
-import { ClientAddresses } from './client-address.ts'
+import { ClientAddresses } from './request-origin.ts'
 
 const PROXY = '10.0.0.1'
 const addresses = new ClientAddresses(['10.0.0.0/8', 'fd00::/8'])

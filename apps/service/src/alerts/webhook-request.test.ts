@@ -2,8 +2,8 @@ import { Webhook as StandardWebhook } from 'standardwebhooks'
 import { describe, expect, it, vi } from 'vitest'
 import type { Reply } from './alerts.test.support.ts'
 import { PLAIN_DELIVERY, Receiver, START_MS, status } from './alerts.test.support.ts'
-import type { Webhook, WebhookDelivery } from './webhook.ts'
-import { postWebhook, webhookDelivery, webhooksOf } from './webhook.ts'
+import type { Webhook, WebhookDelivery } from './webhook-request.ts'
+import { postWebhook, webhookDelivery, webhooksOf } from './webhook-request.ts'
 
 const BODY = JSON.stringify({ text: 'häßlich ☂' })
 
