@@ -143,16 +143,16 @@ describe('the command of the installed package', () => {
       const preload = `data:text/javascript,${encodeURIComponent(program)}`
       return run(process.execPath, ['--import', preload, bin(), '--version'], projects.bare)
     }
-    for (const version of ['20.20.2', '22.12.0', '22.9.0']) {
+    for (const version of ['20.20.2', '22.18.0', '22.9.0']) {
       const { code, out, err } = versioned(version)
       expect([code, out]).toEqual([1, ''])
-      expect(err).toMatch(/^sluice: SLUICE_CLI_NODE_TOO_OLD: .*22\.13\.0 or later.*nodejs\.org.*\n$/)
+      expect(err).toMatch(/^sluice: SLUICE_CLI_NODE_TOO_OLD: .*22\.19\.0 or later.*nodejs\.org.*\n$/)
       // The command that it names runs the file that was started, whichever way it was installed.
       const [, file = ''] = /npx --package=node@24 -- node (\S+)/.exec(err) ?? []
       expect(run(process.execPath, [file, '--version'], projects.bare).out).toBe(`${projects.manifest.version}\n`)
     }
-    for (const version of ['22.13.0', '26.0.0']) expect(versioned(version)).toMatchObject({ code: 0, err: '' })
-    expect(projects.manifest.engines).toEqual({ node: '>=22.13.0' })
+    for (const version of ['22.19.0', '26.0.0']) expect(versioned(version)).toMatchObject({ code: 0, err: '' })
+    expect(projects.manifest.engines).toEqual({ node: '>=22.19.0' })
   })
 
   it('carries the licences of what is bundled, and nothing that is installed beside it', () => {

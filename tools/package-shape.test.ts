@@ -65,7 +65,7 @@ describe('shapeProblems', () => {
       license: 'MIT',
       type: 'module',
       sideEffects: false,
-      engines: { node: '>=22.13.0' },
+      engines: { node: '>=22.19.0' },
       files: ['dist', 'src', '!**/*.test.*'],
       exports: { '.': { source: './src/index.ts', types: './dist/index.d.ts', default: './dist/index.js' } },
       dependencies: { '@sluice/core': '0.1.0' },

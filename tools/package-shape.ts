@@ -35,7 +35,7 @@ function manifestProblems({ id, folder, manifest }: WorkspacePackage): string[] 
     [(manifest.description ?? '').length >= 15, 'description must say in a sentence what the package is'],
     [manifest.license === 'MIT', "license must be 'MIT'"],
     [manifest.type === 'module', "type must be 'module'"],
-    [manifest.engines?.['node'] === '>=22.13.0', "engines.node must be '>=22.13.0'"],
+    [manifest.engines?.['node'] === '>=22.19.0', "engines.node must be '>=22.19.0'"],
     [!isLibrary || manifest.sideEffects === false, 'a library must say sideEffects: false'],
     [!isLibrary || manifest.exports?.['.'] !== undefined, "a library must export '.'"],
     [isLibrary || manifest.private === true, 'what is not a library must be private'],

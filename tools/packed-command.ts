@@ -6,7 +6,7 @@ import { ExampleProcess } from './examples-process.ts'
 
 /** What to try. */
 export interface PackedCommandPlan {
-  /** Version of the npm package `node`, such as `22.13.0`. */
+  /** Version of the npm package `node`, such as `22.19.0`. */
   readonly version: string
   /** Absolute path of the package. */
   readonly tarball: string

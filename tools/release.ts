@@ -11,7 +11,7 @@ import { runTool } from './tool-error.ts'
 import { repositoryRoot } from './workspace.ts'
 
 /** The oldest Node that the package supports, the one before the pinned one, and the newest. */
-const NODE_VERSIONS = ['22.13.0', '22', 'latest']
+const NODE_VERSIONS = ['22.19.0', '22', 'latest']
 
 function stepsOf(tarball: string, repository: string | undefined): Step[] {
   const runner = join(repositoryRoot, 'tools/run.mjs')

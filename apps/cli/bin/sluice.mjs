@@ -4,8 +4,8 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** The first version that has `node:sqlite` without a flag. */
-const OLDEST_NODE = '22.13.0'
+/** The first version that undici supports. `node:sqlite` needs 22.13. */
+const OLDEST_NODE = '22.19.0'
 
 const source = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 const runner = new URL('../../../tools/run.mjs', import.meta.url)

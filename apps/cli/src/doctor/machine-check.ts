@@ -2,8 +2,8 @@ import { createServer } from 'node:net'
 import type { Finding } from './finding.ts'
 import { failed, ok } from './finding.ts'
 
-/** The first version that has `node:sqlite` without a flag. */
-const OLDEST_NODE = '22.13.0'
+/** The first version that undici supports. `node:sqlite` needs 22.13. */
+const OLDEST_NODE = '22.19.0'
 
 /** Checks that the running Node is new enough for the service. */
 export function nodeFinding(version: string): Finding {
