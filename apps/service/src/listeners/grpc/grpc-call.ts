@@ -143,6 +143,8 @@ export class GrpcCall<Method = unknown> {
   readonly startedMs: number
   /** Whether the message of the client is still being read. */
   isReading = true
+  /** Its place among the open calls of the listener. */
+  openAt = -1
   readonly #stream: ServerHttp2Stream
   readonly #handler: GrpcCallHandler<Method>
   #reader: MessageReader | undefined

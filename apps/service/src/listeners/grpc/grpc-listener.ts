@@ -90,7 +90,11 @@ export class GrpcListener implements Listener {
   /** With the time that they were opened at, or `Infinity` once the client has sent its preface. */
   readonly #sessions = new Map<ServerHttp2Session, number>()
   /** In the order of their start. */
-  readonly #calls = new Set<MethodCall>()
+  /**
+   * Calls whose streams are open, each with its place. A `Set` would keep calls that have ended: V8 replaces its table
+   * as members come and go, and an old table refers to the next one.
+   */
+  readonly #calls: MethodCall[] = []
   readonly #methods: ReadonlyMap<string, GrpcMethod>
   readonly #health: HealthService
   readonly #metrics: GrpcMetrics
@@ -100,7 +104,7 @@ export class GrpcListener implements Listener {
     memory: new MessageMemory(MAX_UNFINISHED_BYTES),
     onMessage: (message, call) => this.#handle(message, call),
     onEnd: (status, call) => this.#ended(status, call),
-    onClose: (call) => this.#calls.delete(call),
+    onClose: (call) => this.#remove(call),
     errorOf: (error) => this.#errorOf(error),
   }
 
@@ -243,7 +247,7 @@ export class GrpcListener implements Listener {
       startedMs: this.#parts.monotonicMs(),
       handler: this.#handler,
     })
-    this.#calls.add(call)
+    call.openAt = this.#calls.push(call) - 1
     try {
       if (method === undefined) throw new GrpcError('UNIMPLEMENTED', 'The method is unknown')
       requireIdentity(headers)
@@ -274,6 +278,13 @@ export class GrpcListener implements Listener {
     if (method?.isUnary === true) this.#metrics.time(method.name, this.#parts.monotonicMs() - call.startedMs)
   }
 
+  #remove({ openAt }: MethodCall): void {
+    const last = this.#calls.pop()!
+    if (last.openAt === openAt) return
+    this.#calls[openAt] = last
+    last.openAt = openAt
+  }
+
   #errorOf(error: unknown): GrpcError {
     const known = grpcErrorOf(error)
     if (known !== undefined) return known
@@ -295,8 +306,8 @@ export class GrpcListener implements Listener {
       await context.sleep(SWEEP_EVERY_MS, signal).catch(() => undefined)
       const overdueMs = monotonicMs() - CLIENT_TIMEOUT_MS
       for (const [session, openedMs] of this.#sessions) if (openedMs < overdueMs) session.destroy()
-      for (const call of this.#calls) {
-        if (call.startedMs >= overdueMs) break
+      for (const call of [...this.#calls]) {
+        if (call.startedMs >= overdueMs) continue
         if (call.isReading) call.fail(new GrpcError('DEADLINE_EXCEEDED', 'The message did not come in time'))
         else if (call.hasEnded) call.endReading()
       }

@@ -362,7 +362,7 @@ export class Exchange implements AnyRequest, UndecodedRequest {
   body: unknown = undefined
   principal: Principal | undefined = undefined
   /** The requests in flight of its connection, once it is one of them. */
-  begun: Set<Exchange> | undefined = undefined
+  begun: Exchange[] | undefined = undefined
   #query: URLSearchParams | undefined = undefined
   #signal: AbortSignal | undefined = undefined
 
@@ -426,28 +426,36 @@ function signalOf(response: ServerResponse): AbortSignal {
  * before: the connection is listened to once, and not for each of its requests.
  */
 class InFlightRequests {
-  readonly #begun = new WeakMap<Socket, Set<Exchange>>()
+  // Arrays, because a `Set` keeps members that were removed: V8 replaces its table as they come and go, and an old table
+  // refers to the next one. A connection has one request in flight, or a few that are pipelined.
+  readonly #begun = new WeakMap<Socket, Exchange[]>()
 
   /** Notes a request that has entered `inFlightLimit`. */
   enter(exchange: Exchange): void {
     const { socket } = exchange.request
     const begun = this.#begun.get(socket)
     if (begun !== undefined) {
-      begun.add(exchange)
+      begun.push(exchange)
       exchange.begun = begun
       return
     }
-    const first = new Set([exchange])
+    const first = [exchange]
     this.#begun.set(socket, first)
     exchange.begun = first
     socket.once('close', () => {
       for (const { endpoint } of first) endpoint.inFlightLimit?.leave()
-      first.clear()
+      first.length = 0
     })
   }
 
   /** Notes that a request was answered. One that has left already does not leave again. */
   leave(exchange: Exchange, inFlightLimit: InFlight): void {
-    if (exchange.begun?.delete(exchange) === true) inFlightLimit.leave()
+    const { begun } = exchange
+    if (begun === undefined) return
+    const index = begun.lastIndexOf(exchange)
+    if (index < 0) return
+    if (index === begun.length - 1) begun.pop()
+    else begun.splice(index, 1)
+    inFlightLimit.leave()
   }
 }
