@@ -80,6 +80,11 @@ describe('the start message', () => {
     expect(lines({ gateway, rulesFile: 'sluice.yaml', host: '0.0.0.0' })).toEqual([
       '  gateway     https://127.0.0.1:8000 (routes of sluice.yaml)',
     ])
+    const elsewhere = { ...gateway, host: '192.0.2.7' }
+    expect(lines({ gateway: elsewhere, rulesFile: 'sluice.yaml' })[0]).toBe(
+      '  gateway     https://192.0.2.7:8000 (routes of sluice.yaml)',
+    )
+    expect(lines({ gateway: { ...elsewhere, hasRoutes: false } })[1]).toContain("'http://192.0.2.7:8000/orders")
     expect(lines({ gateway: { port: 0, hasRoutes: false, isTls: false } })).toEqual([
       '  gateway     http://127.0.0.1:8000 (demo upstream, until sluice.yaml has routes)',
       "  curl -s -o /dev/null -w '%{http_code}\\n' -H 'X-API-Key: demo' 'http://127.0.0.1:8000/orders?n=[1-105]' | " +

@@ -61,7 +61,8 @@ function gatewayLine(settings: Settings, { gateway }: ListenerPorts): readonly s
   const what = hasRoutes
     ? `routes of ${settings.gateway.file ?? settings.rulesFile}`
     : 'demo upstream, until sluice.yaml has routes'
-  return [`  gateway     ${isTls ? 'https' : 'http'}://${hostInUrl(settings.host)}:${gateway} (${what})`]
+  const host = hostInUrl(listenerHost('gateway', settings))
+  return [`  gateway     ${isTls ? 'https' : 'http'}://${host}:${gateway} (${what})`]
 }
 
 /** More requests than the first rules allow in a minute: the last ones are denied. */
@@ -70,7 +71,7 @@ const DEMO_REQUESTS = 105
 /** A command that shows denied requests through the demo of the gateway. */
 function demoLine(settings: Settings, { gateway }: ListenerPorts): readonly string[] {
   if (settings.gateway === undefined || gateway === undefined || settings.gateway.hasRoutes) return []
-  const url = `http://${hostInUrl(settings.host)}:${gateway}/orders?n=[1-${DEMO_REQUESTS}]`
+  const url = `http://${hostInUrl(listenerHost('gateway', settings))}:${gateway}/orders?n=[1-${DEMO_REQUESTS}]`
   return [`  curl -s -o /dev/null -w '%{http_code}\\n' -H 'X-API-Key: ${DEMO_KEY}' '${url}' | sort | uniq -c`]
 }
 

@@ -29,6 +29,16 @@ describe('commands', () => {
     expect(commandsIn(`ECHO "a \\"b\\" c" 'd e' ""\r\n`)).toEqual([['ECHO', 'a "b" c', 'd e', '']])
   })
 
+  it.each([
+    ['"\\x41\\xff\\xZZ"', 'A\xffxZZ'],
+    ['"\\n\\r\\t\\b\\a\\"\\\\\\q"', '\n\r\t\b\x07"\\q'],
+    ["'it\\'s \\n'", "it's \\n"],
+    ['a"b c"', 'ab c'],
+    ['a\\nb', 'a\\nb'],
+  ])('have the quotes and escapes of Redis: %s', (word, argument) => {
+    expect(commandsIn(`ECHO ${word}\r\n`)).toEqual([['ECHO', argument]])
+  })
+
   it('are the same however their bytes are split', () => {
     const argument = fc.uint8Array({ maxLength: 40 })
     const commands = fc.array(fc.array(argument, { minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 6 })
@@ -70,6 +80,8 @@ describe('commands', () => {
     ['an argument without its line end', '*1\r\n$1\r\nabc', 'expected a line end'],
     ['a line without end', 'x'.repeat(MAX_ARGUMENT_BYTES + 1), 'too big inline request'],
     ['an open quote', 'ECHO "a\r\n', 'unbalanced quotes'],
+    ['a quote that ends within a word', 'ECHO "a"b\r\n', 'unbalanced quotes'],
+    ['an escape at the end', 'ECHO "a\\\r\n', 'unbalanced quotes'],
     ['a number that is none', '*x\r\n', 'invalid multibulk length'],
   ])('reject %s', (_, bytes, message) => {
     expect(() => commandsIn(bytes)).toThrow(message)

@@ -170,40 +170,51 @@ export class CommandParser {
       while (at < end && isBlank(bytes[at]!)) at++
       if (at >= end) return count
       if (count === MAX_ARGUMENTS) throw new ProtocolError('invalid multibulk length')
-      const isQuoted = bytes[at] === DOUBLE_QUOTE || bytes[at] === SINGLE_QUOTE
-      at = isQuoted ? this.#quoted(at, { end, index: count }) : this.#plain(at, { end, index: count })
+      at = this.#word(at, { end, index: count })
       count++
     }
   }
 
-  /** A word up to the next blank. Returns where it ends. */
-  #plain(from: number, { end, index }: { readonly end: number; readonly index: number }): number {
-    let at = from
-    while (at < end && !isBlank(this.bytes[at]!)) at++
-    this.starts[index] = from
-    this.ends[index] = at
-    return at
-  }
-
   /**
-   * A word in quotes; a backslash makes the next byte stand for itself. Without quotes and backslashes it is shorter,
-   * so it is written where it was read. Returns where it ends.
+   * A word up to the next blank, as Redis reads it: quotes may begin anywhere in it and end it. Without quotes and
+   * backslashes it is shorter, so it is written where it was read. Returns where it ends.
    */
-  #quoted(from: number, { end, index }: { readonly end: number; readonly index: number }): number {
+  #word(from: number, { end, index }: { readonly end: number; readonly index: number }): number {
     const { bytes } = this
-    const quote = bytes[from]
+    let quote: number | undefined
     let to = from
-    let at = from + 1
-    for (; at < end && bytes[at] !== quote; at++) {
-      if (bytes[at] === BACKSLASH && at + 1 < end) at++
-      bytes[to++] = bytes[at]!
+    let at = from
+    while (at < end && (quote !== undefined || !isBlank(bytes[at]!))) {
+      const byte = bytes[at++]!
+      if (byte === quote) {
+        if (at < end && !isBlank(bytes[at]!)) throw new ProtocolError('unbalanced quotes in request')
+        quote = undefined
+      } else if (quote === undefined && (byte === DOUBLE_QUOTE || byte === SINGLE_QUOTE)) quote = byte
+      else if (byte === BACKSLASH && at < end && (quote === DOUBLE_QUOTE || bytes[at] === quote)) {
+        const hex = HEX_ESCAPE.exec(bytes.toString('latin1', at, Math.min(end, at + 3)))
+        bytes[to++] = hex === null ? escaped(bytes[at]!) : Number.parseInt(hex[1]!, 16)
+        at += hex === null ? 1 : 3
+      } else bytes[to++] = byte
     }
-    const isClosed = at < end && (at + 1 === end || isBlank(bytes[at + 1]!))
-    if (!isClosed) throw new ProtocolError('unbalanced quotes in request')
+    if (quote !== undefined) throw new ProtocolError('unbalanced quotes in request')
     this.starts[index] = from
     this.ends[index] = to
-    return at + 1
+    return at
   }
+}
+
+const HEX_ESCAPE = /^x([\da-f]{2})/i
+
+/** What letters after a backslash stand for; all other bytes stand for themselves. */
+const ESCAPES: ReadonlyMap<number, number> = new Map(
+  Object.entries({ n: '\n', r: '\r', t: '\t', b: '\b', a: '\x07' }).map(([letter, meant]) => [
+    letter.charCodeAt(0),
+    meant.charCodeAt(0),
+  ]),
+)
+
+function escaped(byte: number): number {
+  return ESCAPES.get(byte) ?? byte
 }
 
 function isBlank(byte: number): boolean {

@@ -85,6 +85,7 @@ export class RespConnection {
     const parser = this.#parser
     session.refresh()
     runner.begin()
+    let hasRun = false
     try {
       while (!session.isEnding && !this.#isFull()) {
         const count = parser.next()
@@ -95,6 +96,7 @@ export class RespConnection {
           writer.take()
           return
         }
+        hasRun = true
         const later = runner.run(session, parser, { count, writer })
         if (later !== undefined) this.#wait(later)
       }
@@ -103,7 +105,7 @@ export class RespConnection {
       writer.error(`ERR Protocol error: ${error.message}`)
       session.isEnding = true
     }
-    this.#noteWaiting()
+    this.#noteWaiting(hasRun)
     this.#send()
     parser.keepRest()
   }
@@ -178,9 +180,11 @@ export class RespConnection {
     this.#socket.once('finish', () => this.#socket.destroySoon())
   }
 
-  #noteWaiting(): void {
-    const isWaiting = !this.#isPaused && (this.#parser.isWaiting || !this.session.hasAccess)
-    if (!isWaiting) this.#waitingSinceMs = undefined
-    else this.#waitingSinceMs ??= this.#parts.monotonicMs()
+  #noteWaiting(hasRun: boolean): void {
+    const { hasAccess } = this.session
+    const isWaiting = !this.#isPaused && (this.#parser.isWaiting || !hasAccess)
+    // After a command, what is left is the begin of another one, which has its own time. A key does not get more.
+    if (!isWaiting || (hasRun && hasAccess)) this.#waitingSinceMs = undefined
+    if (isWaiting) this.#waitingSinceMs ??= this.#parts.monotonicMs()
   }
 }

@@ -198,6 +198,32 @@ describe('what is no command', () => {
     idle.close()
   })
 
+  it('of which a part is always here stays open: each command has its own time', async () => {
+    const node = await start()
+    const connection = new RawConnection(node.respPort)
+    connection.send('PI')
+    for (let round = 1; round <= 3; round++) {
+      connection.send('NG\r\nPI')
+      await connection.until('+PONG\r\n'.repeat(round))
+      node.advance(6_000_000)
+      await node.endWaits(1000)
+    }
+    connection.send('NG\r\nQUIT\r\n')
+    expect(await connection.end()).toBe(`${'+PONG\r\n'.repeat(4)}+OK\r\n`)
+  })
+
+  it('is closed without a key in time, whatever is sent', async () => {
+    const node = await start({ checkKey: true })
+    const connection = new RawConnection(node.respPort)
+    for (let round = 1; round <= 2; round++) {
+      connection.send('PING\r\n')
+      await connection.until('-NOAUTH Authentication required. Send AUTH with an API key.\r\n'.repeat(round))
+      node.advance(6_000_000)
+      await node.endWaits(1000)
+    }
+    expect(await connection.end()).toContain('-NOAUTH')
+  })
+
   it('of any kind leaves the service answering', async () => {
     const node = await start()
     const part = fc.oneof(
