@@ -54,9 +54,10 @@ export function startService({ redisUrl, respPort }: ServiceOptions = {}): Promi
   return startMain(settings, (line) => /http:\/\/\S+\/internal\/ratelimit\/check/.exec(line)?.[0])
 }
 
-/** The same with the gRPC listener, whose URL it has. */
-export function startGrpcService(): Promise<BenchServer> {
-  return startMain({ SLUICE_GRPC_PORT: '0' }, (line) => /grpc:(\/\/\S+)/.exec(line)?.[1]?.replace(/^/, 'http:'))
+/** The same with the gRPC listener, whose URL it has. `redisUrl`: where it counts. Default: in memory. */
+export function startGrpcService(redisUrl?: string): Promise<BenchServer> {
+  const store = redisUrl === undefined ? {} : { REDIS_URL: redisUrl }
+  return startMain({ SLUICE_GRPC_PORT: '0', ...store }, (line) => /grpc:(\/\/\S+)/.exec(line)?.[1]?.replace(/^/, 'http:'))
 }
 
 async function startMain(

@@ -121,6 +121,7 @@ export {
   type EnvoyDecisionLike,
   type EnvoyStatus,
   envoyAnswer,
+  envoyMetadata,
 } from './checks/envoy-answer.ts'
 export {
   ENVOY_PATH,

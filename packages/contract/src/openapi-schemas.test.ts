@@ -324,9 +324,11 @@ describe('what is answered', () => {
       remaining: counts,
       resetAfterSeconds: fc.nat(),
     })
+    const metadata = fc.option(fc.constant({ pool: 'blue' }), { nil: undefined })
+    const request = { domain: 'shop', descriptors: [{ entries: [{ key: 'user', value: 'a' }] }] }
     fc.assert(
-      fc.property(fc.record({ code: codes, statuses: fc.array(status) }), (decision) => {
-        const answer = JSON.parse(JSON.stringify(envoyAnswer(decision)))
+      fc.property(fc.record({ code: codes, statuses: fc.array(status), metadata }), (decision) => {
+        const answer = JSON.parse(JSON.stringify(envoyAnswer(decision, request)))
         expect([answer, validate(answer), validate.errors]).toEqual([answer, true, null])
         expect(JSON.stringify(answer)).not.toMatch(/:(?:0|"")[,}]/)
       }),

@@ -37,8 +37,12 @@ export interface ListenerCase {
   readonly prepare?: (node: RunningNode) => Promise<void>
   /** The same call by the HTTP API: whether it was allowed. Default: a check of the resource `/suite`. */
   readonly overHttp?: (node: RunningNode, user: string) => Promise<boolean>
-  /** Whether a call can ask for a cost that it does not take. Default: true. */
-  readonly peeksWithCost?: boolean
+  /** Whether a call can say what it costs; where it cannot, every call takes one unit. Default: true. */
+  readonly takesCost?: boolean
+  /** Whether a call can ask without taking: at any cost, without one, or not at all. Default: `any`. */
+  readonly peeks?: 'any' | 'free' | 'none'
+  /** What clients need, as `/readyz` says it. Default: nothing. */
+  readonly access?: string
 }
 
 /** Units per user and hour. */
@@ -65,8 +69,9 @@ async function checkOverHttp(node: RunningNode, user: string): Promise<boolean> 
 /** What every listener must do. */
 export function listenerSuite(
   name: string,
-  { listener, settings, connect, prepare = putRule, overHttp = checkOverHttp, peeksWithCost = true }: ListenerCase,
+  { listener, settings, connect, prepare = putRule, overHttp = checkOverHttp, ...able }: ListenerCase,
 ): void {
+  const { takesCost = true, peeks = 'any', access = 'no API key' } = able
   async function ready(node: RunningNode): Promise<{ readonly node: RunningNode; readonly client: ListenerClient }> {
     onTestFinished(() => node.stop())
     await prepare(node)
@@ -89,21 +94,26 @@ export function listenerSuite(
       expect(await client.check({ user: 'b' })).toEqual({ allowed: true, remaining: LIMIT - 1 })
     })
 
-    it('takes the cost of a call, all or nothing', async () => {
-      const { client } = await start()
-      expect(await client.check({ user: 'a', tokens: 7 })).toEqual({ allowed: true, remaining: 3 })
-      expect(await client.check({ user: 'a', tokens: 4 })).toEqual({ allowed: false, remaining: 3 })
-      expect(await client.check({ user: 'a', tokens: 3 })).toEqual({ allowed: true, remaining: 0 })
-    })
+    if (takesCost) {
+      it('takes the cost of a call, all or nothing', async () => {
+        const { client } = await start()
+        expect(await client.check({ user: 'a', tokens: 7 })).toEqual({ allowed: true, remaining: 3 })
+        expect(await client.check({ user: 'a', tokens: 4 })).toEqual({ allowed: false, remaining: 3 })
+        expect(await client.check({ user: 'a', tokens: 3 })).toEqual({ allowed: true, remaining: 0 })
+      })
+    }
 
-    it('peeks without taking', async () => {
-      const { client } = await start()
-      await client.check({ user: 'a', tokens: 4 })
-      for (let time = 0; time < 3; time++) {
-        expect(await client.peek({ user: 'a' })).toEqual({ allowed: true, remaining: 6 })
-      }
-      if (peeksWithCost) expect(await client.peek({ user: 'a', tokens: 7 })).toEqual({ allowed: false, remaining: 6 })
-    })
+    if (peeks !== 'none') {
+      it('peeks without taking', async () => {
+        const { client } = await start()
+        await client.check({ user: 'a', tokens: 4 })
+        for (let time = 0; time < 3; time++) {
+          expect(await client.peek({ user: 'a' })).toEqual({ allowed: true, remaining: 6 })
+        }
+        if (peeks !== 'any') return
+        expect(await client.peek({ user: 'a', tokens: 7 })).toEqual({ allowed: false, remaining: 6 })
+      })
+    }
 
     it('shares its limits with the HTTP API, to the unit', async () => {
       const { node, client } = await start()
@@ -141,7 +151,7 @@ export function listenerSuite(
       const { node, client } = await start()
       const texts = await client.mistakes()
       expect(texts.length).toBeGreaterThan(0)
-      for (const text of texts) expect(text).toMatch(/expected|unknown|malformed|JSON|has no value/i)
+      for (const text of texts) expect(text).toMatch(/expected|unknown|malformed|JSON|has no value|credential|route/i)
       expect(await client.check({ user: 'a' })).toEqual({ allowed: true, remaining: LIMIT - 1 })
       expect(node.errors).toEqual([])
     })
@@ -154,7 +164,7 @@ export function listenerSuite(
         for (;;) {
           try {
             const { allowed } = await one.check({ user: `u${index}`, tokens: 0 })
-            expect(allowed).toBe(true)
+            expect(allowed || !takesCost).toBe(true)
             answered++
           } catch (error) {
             return error
@@ -174,9 +184,9 @@ export function listenerSuite(
       const { node } = await start()
       const text = await (await fetch(`${node.origin}/readyz`)).text()
       expect(text).toMatch(
-        new RegExp(`"name":"listener ${listener}","ready":true,"detail":"127.0.0.1:\\d+; no API key`),
+        new RegExp(`"name":"listener ${listener}","ready":true,"detail":"127.0.0.1:\\d+; ${access}`),
       )
-      const shown = await (await fetch(`${node.origin}/metrics`)).text()
+      const shown = await (await fetch(`${node.adminOrigin}/metrics`)).text()
       expect(shown).toMatch(new RegExp(`sluice_listener_connections\\{listener="${listener}"\\} [1-9]`))
     })
   })

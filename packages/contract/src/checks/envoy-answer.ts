@@ -1,7 +1,7 @@
 import type { Infer } from '../schema/json-schema.ts'
 import { answerSchema } from '../schema/json-schema.ts'
 import { bodyOf, listOf, whole, words } from '../schema/value-schemas.ts'
-import type { EnvoyUnit } from './envoy-request.ts'
+import type { EnvoyUnit, ValidEnvoyRequest } from './envoy-request.ts'
 import { ENVOY_UNITS, LARGEST_ENVOY_COUNT } from './envoy-request.ts'
 
 /** What this package needs to know of a decision on descriptors; those of the rule engine have this shape. */
@@ -22,11 +22,39 @@ export interface EnvoyDecisionLike {
     readonly remaining: number | null
     readonly resetAfterSeconds: number
   }[]
+  /** Of the rules that have room; undefined when there is none. */
+  readonly metadata: Readonly<Record<string, unknown>> | undefined
 }
 
-/** The answer that tells `decision`. */
-export function envoyAnswer({ code, statuses }: EnvoyDecisionLike): EnvoyAnswer {
-  return { overallCode: CODES[code], statuses: statuses.map(statusOf) }
+/** The answer that tells `decision` on `request`. */
+export function envoyAnswer(decision: EnvoyDecisionLike, request: ValidEnvoyRequest): EnvoyAnswer {
+  const { code, statuses } = decision
+  const dynamicMetadata = envoyMetadata(decision, request)
+  return {
+    overallCode: CODES[code],
+    statuses: statuses.map(statusOf),
+    ...(dynamicMetadata === undefined ? {} : { dynamicMetadata }),
+  }
+}
+
+/**
+ * What Envoy hands on to its next filters: the metadata of the rules that have room, and what was asked, in the form of
+ * envoyproxy/ratelimit. Undefined when no rule has metadata.
+ */
+export function envoyMetadata(
+  { metadata }: Pick<EnvoyDecisionLike, 'metadata'>,
+  { domain, descriptors, hitsAddend = 0 }: ValidEnvoyRequest,
+): Readonly<Record<string, unknown>> | undefined {
+  if (metadata === undefined) return undefined
+  return {
+    domain,
+    descriptors: descriptors.map(({ entries, hitsAddend: hits }) => ({
+      entries: entries.map(({ key, value }) => `${key}=${value}`),
+      ...(hits === undefined ? {} : { hitsAddend: hits }),
+    })),
+    ...(hitsAddend === 0 ? {} : { hitsAddend }),
+    metadata,
+  }
 }
 
 const CODES = { ok: 'OK', over: 'OVER_LIMIT' } as const
@@ -109,6 +137,14 @@ export const ENVOY_ANSWER = answerSchema('EnvoyAnswer', {
   required: {
     overallCode: { description: 'Whether the call may go on.', enum: ENVOY_CODES },
     statuses: listOf<EnvoyStatus>('One for each descriptor, in their order.', ENVOY_STATUS.ref),
+  },
+  optional: {
+    dynamicMetadata: {
+      description:
+        'The metadata of the rules that have room as "metadata", with the domain and the descriptors of the request; ' +
+        'absent when they have none.',
+      type: 'object',
+    },
   },
 })
 export interface EnvoyAnswer extends Infer<typeof ENVOY_ANSWER> {}

@@ -94,6 +94,24 @@ describe('a call of ShouldRateLimit', () => {
     expect(replaced.statuses.map(({ limitRemaining }) => limitRemaining)).toEqual([undefined, 4])
   })
 
+  it('says which quotas are used up, with the metadata of the others for the next filters', async () => {
+    const { client } = await startShop()
+    const answers = [1, 2, 3].map(() => client.ask(shop('pool=one', 'pool=two')))
+    const [first, second, third] = await Promise.all(answers)
+    expect([first, second, third].map((answer) => codes(answer!))).toEqual([
+      ['OK', 'OK', 'OK'],
+      ['OK', 'OVER_LIMIT', 'OK'],
+      ['OVER_LIMIT', 'OVER_LIMIT', 'OVER_LIMIT'],
+    ])
+    const asked = { domain: 'shop', descriptors: [{ entries: ['pool=one'] }, { entries: ['pool=two'] }] }
+    const fallback = { cluster: 'two' }
+    expect([first, second, third].map((answer) => answer!.dynamicMetadata)).toEqual([
+      { ...asked, metadata: { cluster: 'one', weight: 0.5, spare: false, note: '', zones: ['a', null], fallback } },
+      { ...asked, metadata: { fallback } },
+      undefined,
+    ])
+  })
+
   it('uses the limit that a descriptor brings along', async () => {
     const { client } = await startShop()
     const one = shop(of('own', { limit: { requestsPerUnit: 1, unit: 3 } }))
@@ -104,7 +122,8 @@ describe('a call of ShouldRateLimit', () => {
 
   it('gets the answer of POST /json (property)', async () => {
     const [one, other] = [await startShop(), await startShop()]
-    const text = fc.constantFrom('user=a', 'user=b', 'user=staff', 'user=bad', 'ip=1', 'tried', 'plan', 'x', 'batch')
+    const users = ['user=a', 'user=b', 'user=staff', 'user=bad', 'ip=1']
+    const text = fc.constantFrom(...users, 'tried', 'plan', 'x', 'batch', 'pool=one', 'pool=two')
     const deep = fc.constantFrom('route=/orders/1 user=a', 'route=/orders/1', 'route=/orders/2 user=a more=b')
     const unit = fc.integer({ min: 1, max: 7 })
     const descriptor = fc.record(

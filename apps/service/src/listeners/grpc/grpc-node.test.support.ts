@@ -33,6 +33,16 @@ descriptors:
         rate_limit: { unit: second, requests_per_unit: 2 }
   - key: plan
     rate_limit: { unit: week, requests_per_unit: 5, replaces: [{ name: users }] }
+  - key: pool
+    value: one
+    quota_mode: true
+    metadata: { cluster: one, weight: 0.5, spare: false, note: "", zones: [a, null] }
+    rate_limit: { unit: hour, requests_per_unit: 1 }
+  - key: pool
+    value: two
+    quota_mode: true
+    metadata: { fallback: { cluster: two } }
+    rate_limit: { unit: hour, requests_per_unit: 2 }
   - key: batch
     rate_limit: { unit: year, requests_per_unit: 1000 }
 `

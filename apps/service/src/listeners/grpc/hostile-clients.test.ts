@@ -209,6 +209,42 @@ describe('a connection', () => {
     await expectAnswers(node, client)
   })
 
+  it('with any frames after its preface leaves the service answering, also half closed (property)', async () => {
+    const { node, client } = await startShop()
+    const frame = fc
+      .record({
+        type: fc.nat(12),
+        flags: fc.nat(255),
+        stream: fc.oneof(fc.nat(9), fc.nat(2 ** 31 - 1)),
+        payload: fc.uint8Array({ maxLength: 60 }),
+        missing: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, fc.nat(20_000)),
+      })
+      .map(({ type, flags, stream, payload, missing }) => {
+        const head = Buffer.alloc(9)
+        head.writeUIntBE(payload.length + missing, 0, 3)
+        head.writeUInt8(type, 3)
+        head.writeUInt8(flags, 4)
+        head.writeUInt32BE(stream, 5)
+        return Buffer.concat([head, payload])
+      })
+    const session = sessionTo(node)
+    await fc.assert(
+      fc.asyncProperty(fc.array(frame, { maxLength: 12 }), fc.boolean(), async (frames, isHalfClosed) => {
+        const socket = connectTcp({ port: node.grpcPort, host: '127.0.0.1', allowHalfOpen: true })
+        const heard = new Promise((resolve) => socket.on('error', resolve).once('data', resolve).once('close', resolve))
+        const noSettings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])
+        socket.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), noSettings, ...frames]))
+        if (isHalfClosed) socket.end()
+        await heard
+        expect((await send(session, {}, [REQUEST])).status).toBe('0')
+        socket.destroy()
+      }),
+      { numRuns: 200 },
+    )
+    expect(session.destroyed).toBe(false)
+    await expectAnswers(node, client)
+  })
+
   it('that says nothing, or is half closed, is closed in time', async () => {
     const { node, client } = await startShop()
     const silent = connectTcp(node.grpcPort, '127.0.0.1')

@@ -7,12 +7,15 @@ import {
   FieldDescriptorProto_Type,
   FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
+  file_google_protobuf_struct,
 } from '@bufbuild/protobuf/wkt'
 
 // The messages of the listener, as @bufbuild/protobuf reads and writes them. Field numbers are those of the .proto
 // files of Envoy and gRPC; packages and unused messages are left out, because they are not part of the bytes.
 
 const { STRING, UINT32, UINT64, INT64, BOOL, ENUM, MESSAGE } = FieldDescriptorProto_Type
+
+const STRUCT = 'google.protobuf.Struct'
 
 type FieldParts = readonly [name: string, number: number, type: FieldDescriptorProto_Type, of?: string]
 
@@ -60,6 +63,7 @@ const MESSAGES: Readonly<Record<string, readonly FieldParts[]>> = {
     ['overall_code', 1, ENUM, 'Code'],
     ['statuses', 2, MESSAGE, 'DescriptorStatus[]'],
     ['response_headers_to_add', 3, MESSAGE, 'HeaderValue[]'],
+    ['dynamic_metadata', 6, MESSAGE, STRUCT],
   ],
   HealthCheckRequest: [['service', 1, STRING]],
   HealthCheckResponse: [['status', 1, ENUM, 'ServingStatus']],
@@ -76,6 +80,7 @@ function fileOf(): FileDescriptorProto {
     name: 'peer.proto',
     package: 'peer',
     syntax: 'proto3',
+    dependency: [file_google_protobuf_struct.proto.name],
     messageType: Object.entries(MESSAGES).map(([name, fields]) => ({
       name,
       field: fields.map(([field, number, type, of = '']) => ({
@@ -84,7 +89,7 @@ function fileOf(): FileDescriptorProto {
         number,
         type,
         label: of.endsWith('[]') ? FieldDescriptorProto_Label.REPEATED : FieldDescriptorProto_Label.OPTIONAL,
-        typeName: of === '' ? '' : `.peer.${of.replace('[]', '')}`,
+        typeName: of === '' ? '' : `.${of === STRUCT ? '' : 'peer.'}${of.replace('[]', '')}`,
       })),
     })),
     enumType: Object.entries(ENUMS).map(([name, values]) => ({
@@ -95,7 +100,9 @@ function fileOf(): FileDescriptorProto {
   return create(FileDescriptorProtoSchema, init)
 }
 
-const REGISTRY = createFileRegistry(create(FileDescriptorSetSchema, { file: [fileOf()] }))
+const REGISTRY = createFileRegistry(
+  create(FileDescriptorSetSchema, { file: [file_google_protobuf_struct.proto, fileOf()] }),
+)
 
 /** The name of a message of the peer. */
 export type PeerMessage = keyof typeof MESSAGES

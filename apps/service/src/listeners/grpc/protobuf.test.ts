@@ -1,9 +1,10 @@
-import type { EnvoyDecisionLike } from '@sluice/contract'
+import type { EnvoyDecisionLike, ValidEnvoyRequest } from '@sluice/contract'
 import { envoyAnswer } from '@sluice/contract'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { FRAME_PREFIX_BYTES, ProtobufError, ProtobufReader, ProtobufWriter } from './protobuf.ts'
 import { hasDeclaredTypes, peerBytes, peerJson, peerMessage } from './protobuf-peer.test.support.ts'
+import type { RateLimitResponseParts } from './rate-limit-messages.ts'
 import { InvalidRequestError, readRateLimitRequest, writeRateLimitResponse } from './rate-limit-messages.ts'
 
 const read = (bytes: Uint8Array): unknown => readRateLimitRequest(new ProtobufReader(Buffer.from(bytes)))
@@ -185,6 +186,11 @@ describe('a request', () => {
   })
 })
 
+/** The peer cannot show a member of this name in JSON. */
+function hasNoPrototypeName(value: object): boolean {
+  return !JSON.stringify(value).includes('__proto__')
+}
+
 const unit = fc.constantFrom('second', 'minute', 'hour', 'day', 'month', 'year', 'week')
 const status = fc.record({
   code: fc.constantFrom('ok', 'over'),
@@ -194,7 +200,18 @@ const status = fc.record({
   remaining: fc.option(uint32),
   resetAfterSeconds: uint32,
 })
-const decision = fc.record({ code: fc.constantFrom('ok', 'over'), statuses: fc.array(status, { maxLength: 8 }) })
+const decision = fc.record({
+  code: fc.constantFrom('ok', 'over'),
+  statuses: fc.array(status, { maxLength: 8 }),
+  metadata: fc.option(fc.dictionary(name, fc.jsonValue(), { noNullPrototype: true }).filter(hasNoPrototypeName), {
+    nil: undefined,
+  }),
+})
+const asked: ValidEnvoyRequest = {
+  domain: 'shop',
+  descriptors: [{ entries: [{ key: 'a', value: '' }] }],
+  hitsAddend: 3,
+}
 const headers = fc.dictionary(name, text, { maxKeys: 4, noNullPrototype: true })
 
 describe('an answer', () => {
@@ -202,7 +219,10 @@ describe('an answer', () => {
     const writer = new ProtobufWriter(16)
     fc.assert(
       fc.property(decision, headers, (told, added) => {
-        writeRateLimitResponse(writer, told as EnvoyDecisionLike, added)
+        const answer = envoyAnswer(told as EnvoyDecisionLike, asked)
+        const { dynamicMetadata } = answer
+        const parts = { headers: added, dynamicMetadata: dynamicMetadata as RateLimitResponseParts['dynamicMetadata'] }
+        writeRateLimitResponse(writer, told as EnvoyDecisionLike, parts)
         const frame = writer.takeFrame()
         expect([frame[0], frame.readUInt32BE(1)]).toEqual([0, frame.length - FRAME_PREFIX_BYTES])
         const bytes = frame.subarray(FRAME_PREFIX_BYTES)
@@ -211,7 +231,7 @@ describe('an answer', () => {
         }
         expect(responseHeadersToAdd.map(({ key, value }) => [key, value])).toEqual(Object.entries(added))
         const { responseHeadersToAdd: _, ...json } = peerJson('RateLimitResponse', bytes) as Record<string, unknown>
-        const { statuses, ...rest } = JSON.parse(JSON.stringify(envoyAnswer(told as EnvoyDecisionLike)))
+        const { statuses, ...rest } = JSON.parse(JSON.stringify(answer))
         expect(json).toEqual({ ...rest, ...(statuses.length > 0 && { statuses: statuses.map(withDuration) }) })
       }),
     )

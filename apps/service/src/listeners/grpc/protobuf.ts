@@ -221,6 +221,20 @@ export class ProtobufWriter {
     this.#varint(value)
   }
 
+  /** True or false, which is written too. */
+  flag(field: number, value: boolean): void {
+    this.#reserve(LONGEST_VARINT + 1)
+    this.#varint(tagOf(field, WIRE_TYPE.varint))
+    this.#bytes[this.#length++] = value ? 1 : 0
+  }
+
+  /** A number of 64 bits with a fraction; 0 is written too. */
+  double(field: number, value: number): void {
+    this.#reserve(LONGEST_VARINT + 8)
+    this.#varint(tagOf(field, WIRE_TYPE.fixed64))
+    this.#length = this.#bytes.writeDoubleLE(value, this.#length)
+  }
+
   /** A text; an empty one is left out, as protobuf does. */
   string(field: number, value: string): void {
     if (value === '') return

@@ -154,11 +154,19 @@ const CODES = { ok: 1, over: 2 } as const
 
 const UNIT_NUMBERS: ReadonlyMap<string | undefined, number> = new Map(UNITS.map((unit, number) => [unit, number]))
 
-/** Writes the answer that tells `decision`, with headers for the response to the client of the proxy. */
+/** What an answer has beside the decision. */
+export interface RateLimitResponseParts {
+  /** For the response to the client of the proxy. */
+  readonly headers: Readonly<Record<string, string>>
+  /** For the next filters of the proxy. */
+  readonly dynamicMetadata: Readonly<Record<string, unknown>> | undefined
+}
+
+/** Writes the answer that tells `decision`. */
 export function writeRateLimitResponse(
   writer: ProtobufWriter,
   decision: EnvoyDecisionLike,
-  headers: Readonly<Record<string, string>>,
+  { headers, dynamicMetadata }: RateLimitResponseParts,
 ): void {
   writer.number(1, CODES[decision.code])
   for (let index = 0; index < decision.statuses.length; index++) {
@@ -172,6 +180,36 @@ export function writeRateLimitResponse(
     writer.string(2, headers[key]!)
     writer.end(start)
   }
+  if (dynamicMetadata === undefined) return
+  const start = writer.begin(6)
+  writeStruct(writer, dynamicMetadata)
+  writer.end(start)
+}
+
+/** Writes the fields of a `google.protobuf.Struct`. */
+function writeStruct(writer: ProtobufWriter, fields: object): void {
+  for (const [name, value] of Object.entries(fields)) {
+    const start = writer.begin(1)
+    writer.string(1, name)
+    writeField(writer, 2, value)
+    writer.end(start)
+  }
+}
+
+/** Writes a value of JSON as a field that is a `google.protobuf.Value`: always one of its kinds, also for 0 and ''. */
+function writeField(writer: ProtobufWriter, field: number, value: unknown): void {
+  const start = writer.begin(field)
+  if (typeof value === 'number') writer.double(2, value)
+  else if (typeof value === 'boolean') writer.flag(4, value)
+  else if (typeof value === 'object' && value !== null) {
+    const inner = writer.begin(Array.isArray(value) ? 6 : 5)
+    if (Array.isArray(value)) for (const item of value as readonly unknown[]) writeField(writer, 1, item)
+    else writeStruct(writer, value)
+    writer.end(inner)
+  } else if (typeof value === 'string' && value !== '') writer.string(3, value)
+  else if (value === '') writer.end(writer.begin(3))
+  else writer.flag(1, false)
+  writer.end(start)
 }
 
 function writeStatus(writer: ProtobufWriter, status: EnvoyDecisionLike['statuses'][number]): void {

@@ -1,4 +1,5 @@
 import type { ValidEnvoyRequest } from '@sluice/contract'
+import { envoyMetadata } from '@sluice/contract'
 import { MICROS_PER_SECOND } from '@sluice/core/internal'
 import type { DescriptorDecision } from '@sluice/core/policy'
 import type { Mode, Answer as StoreAnswer } from '@sluice/core/store'
@@ -92,7 +93,8 @@ export class RateLimitService {
     if (call.hasEnded) return
     const nowSeconds = this.#parts.context.clock.nowMicros() / MICROS_PER_SECOND
     const headers = this.#answers.headersOf(toldBy(decision, request, nowSeconds))
-    writeRateLimitResponse(this.#writer, decision, headers)
+    const dynamicMetadata = envoyMetadata(decision, request)
+    writeRateLimitResponse(this.#writer, decision, { headers, dynamicMetadata })
     call.answer(this.#writer.takeFrame())
   }
 }

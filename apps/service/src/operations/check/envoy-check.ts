@@ -18,17 +18,18 @@ export function envoyHandlers({ engine, clock, answers }: EnvoyParts): Operation
     shouldRateLimit: ({ body: { request } }) =>
       thenMaybe(engine.decideDescriptors(request), (decision): Answer => {
         const told = toldBy(decision, request, clock.nowMicros() / MICROS_PER_SECOND)
-        return answers.tellIn(JSON.stringify(envoyAnswer(decision)), told)
+        return answers.tellIn(JSON.stringify(envoyAnswer(decision, request)), told)
       }),
   }
 }
 
 const MS_PER_SECOND = 1000
 
-/** The limit that headers describe: the denial with the longest wait, else the limit with the least left. */
+/** The limit that headers describe: what a denied call waits for, else the limit with the least left. */
 export function toldBy(decision: DescriptorDecision, request: ValidEnvoyRequest, nowSeconds: number): DecisionLike {
   const allowed = decision.code === 'ok'
-  const status = allowed ? decision.least : longestDenial(decision)
+  const denial = allowed ? undefined : decisiveDenial(decision, request)
+  const status = denial?.status ?? decision.least
   if (status?.limit === undefined) return { ...UNLIMITED, allowed }
   const { limit, remaining, resetAfterSeconds } = status
   return {
@@ -39,7 +40,7 @@ export function toldBy(decision: DescriptorDecision, request: ValidEnvoyRequest,
     remaining,
     // Windows end with a second, and what is left of them was rounded up.
     resetAt: remaining === null ? 0 : (Math.floor(nowSeconds) + resetAfterSeconds) * MS_PER_SECOND,
-    retryAfterMs: waitMs(decision, request, resetAfterSeconds),
+    retryAfterMs: (denial?.waitSeconds ?? 0) * MS_PER_SECOND,
   }
 }
 
@@ -52,27 +53,26 @@ const UNLIMITED: Omit<DecisionLike, 'allowed'> = {
   retryAfterMs: 0,
 }
 
-function longestDenial({ statuses }: DescriptorDecision): DescriptorStatus | undefined {
-  let longest: DescriptorStatus | undefined
-  for (const status of statuses) {
-    if (status.code === 'ok') continue
-    if (longest === undefined || status.resetAfterSeconds > longest.resetAfterSeconds) longest = status
-  }
-  return longest
+/** A limit that denies, and how long it will. */
+interface Denial {
+  readonly status: DescriptorStatus
+  /** `Infinity` when it is too small for the hits. */
+  readonly waitSeconds: number
 }
 
-/**
- * Milliseconds until it is worth asking again; `Infinity` when one of the limits that deny it is too small for the
- * hits.
- */
-function waitMs({ code, statuses }: DescriptorDecision, request: ValidEnvoyRequest, seconds: number): number {
-  if (code === 'ok') return 0
-  const hits = Math.max(1, request.hitsAddend ?? 1)
-  const neverFits = statuses.some(
-    (status, index) =>
-      status.code === 'over' &&
-      status.limit !== undefined &&
-      Math.max(1, request.descriptors[index]?.hitsAddend ?? hits) > status.limit.requestsPerUnit,
-  )
-  return neverFits ? Number.POSITIVE_INFINITY : seconds * MS_PER_SECOND
+/** What a denied call waits for: all limits that deny it; of those in quota mode, one is enough. */
+function decisiveDenial({ statuses }: DescriptorDecision, request: ValidEnvoyRequest): Denial | undefined {
+  let longest: Denial | undefined
+  let shortestQuota: Denial | undefined
+  for (const [index, status] of statuses.entries()) {
+    if (!status.denies) continue
+    const hits = request.descriptors[index]?.hitsAddend ?? request.hitsAddend ?? 1
+    const fits = status.limit === undefined || Math.max(1, hits) <= status.limit.requestsPerUnit
+    const denial = { status, waitSeconds: fits ? status.resetAfterSeconds : Number.POSITIVE_INFINITY }
+    if (status.rule?.quota !== true) {
+      if (longest === undefined || denial.waitSeconds > longest.waitSeconds) longest = denial
+    } else if (shortestQuota === undefined || denial.waitSeconds < shortestQuota.waitSeconds) shortestQuota = denial
+  }
+  if (longest === undefined || shortestQuota === undefined) return longest ?? shortestQuota
+  return longest.waitSeconds >= shortestQuota.waitSeconds ? longest : shortestQuota
 }

@@ -10,6 +10,8 @@ const DESCRIPTORS: readonly DescriptorNode[] = [
   { key: 'ip', limit: { unit: 'hour', requestsPerUnit: 1 } },
   { key: 'tried', shadow: true, limit: { unit: 'minute', requestsPerUnit: 1 } },
   { key: 'route', descriptors: [{ key: 'user', limit: { unit: 'second', requestsPerUnit: 5 } }] },
+  { key: 'pool', value: 'one', quota: true, metadata: { one: 'a' }, limit: { unit: 'day', requestsPerUnit: 1 } },
+  { key: 'pool', value: 'two', quota: true, metadata: { two: 'b' }, limit: { unit: 'hour', requestsPerUnit: 2 } },
 ]
 
 const SHOP: RuleSet = { rules: [], domains: [{ domain: 'shop', descriptors: DESCRIPTORS }] }
@@ -152,6 +154,32 @@ export function envoySuite(name: string, open: OpenStore): void {
         const large = await checks.envoy({ ...shop('user=ann'), hitsAddend: 4 })
         expect(codes(large)).toEqual([429, 'OVER_LIMIT', 'OVER_LIMIT'])
         for (const { headers } of [blocked, large]) expect(Object.keys(headers)).not.toContain('Retry-After')
+      }))
+
+    it('say which quotas are used up, with the metadata of the others, and deny when none is left', () =>
+      withStore(open, async ({ api }) => {
+        const checks = api({ ruleSet: SHOP })
+        const pools = shop('pool=one', of('pool=two', { hitsAddend: 1 }))
+        const descriptors = [{ entries: ['pool=one'] }, { entries: ['pool=two'], hitsAddend: 1 }]
+        const asked = { domain: 'shop', descriptors }
+        const answers = [await checks.envoy(pools), await checks.envoy(pools), await checks.envoy(pools)]
+        expect(answers.map(codes)).toEqual([
+          [200, 'OK', 'OK', 'OK'],
+          [200, 'OK', 'OVER_LIMIT', 'OK'],
+          [429, 'OVER_LIMIT', 'OVER_LIMIT', 'OVER_LIMIT'],
+        ])
+        expect(answers.map(({ body }) => body['dynamicMetadata'])).toEqual([
+          { ...asked, metadata: { one: 'a', two: 'b' } },
+          { ...asked, metadata: { two: 'b' } },
+          undefined,
+        ])
+        // One quota is enough: the call is worth repeating after the hour, not after the day.
+        const { 'X-RateLimit-Limit': limit, 'Retry-After': wait } = answers[2]!.headers
+        expect([limit, Number(wait) <= 3600]).toEqual(['2', true])
+        // A used up quota of a call that something else denies does not lengthen its wait.
+        await checks.envoy(shop(of('user=ann', { hitsAddend: 3 })))
+        const denied = await checks.envoy(shop('pool=one', 'user=ann', 'pool=two'))
+        expect([denied.headers['X-RateLimit-Limit'], codes(denied)[0]]).toEqual(['2', 429])
       }))
 
     it('bring limits of their own, and are not denied by those in shadow', () =>

@@ -3,15 +3,20 @@ import type { Failure } from '../../store/store.ts'
 import type { CurrentLimit, DescriptorRule } from './descriptor-rule.ts'
 import type { MatchKind } from './descriptor-tree.ts'
 
+/** Free data of descriptor rules. */
+export type DescriptorMetadata = Readonly<Record<string, unknown>>
+
 /** `over`: denied. */
 export type DescriptorCode = 'ok' | 'over'
 
 /** How one descriptor stands. */
 export interface DescriptorStatus {
-  /** What to answer. Never `over` in shadow; in quota mode only when the request is denied for its quotas. */
+  /** What to answer: never `over` in shadow. In quota mode, one that is over need not deny the request. */
   readonly code: DescriptorCode
   /** Whether the limit itself says no, whatever is answered. */
   readonly isOver: boolean
+  /** Whether the request is denied because of it. */
+  readonly denies: boolean
   /** `replaced`: another limit of the request took its place. */
   readonly matched: MatchKind | 'replaced'
   /** Undefined when nothing was counted. */
@@ -34,6 +39,11 @@ export interface DescriptorDecision {
   readonly statuses: readonly DescriptorStatus[]
   /** The first status with the least left, used for headers. Undefined when nothing was counted. */
   readonly least: DescriptorStatus | undefined
+  /**
+   * The metadata of the rules that count here and have room, such as the backends whose quota is not used up. Of two
+   * values of one name, the first stands; objects are merged. Undefined when there is none.
+   */
+  readonly metadata: DescriptorMetadata | undefined
   /** Set when the store could not be asked and this was decided without it; else undefined. */
   readonly failure: Failure | undefined
 }

@@ -437,7 +437,7 @@ describe.each<Mode>(['sync', 'async'])('a request by descriptors, on a store tha
           [false, false],
         ],
         [
-          ['ok', 'ok', 'ok'],
+          ['ok', 'over', 'ok'],
           [true, false],
         ],
         [
@@ -472,6 +472,20 @@ describe.each<Mode>(['sync', 'async'])('a request by descriptors, on a store tha
       expect((await decide([of('full=1'), of('free=1')])).code).toBe('ok')
       expect((await decide([of('full=1'), of('trial=1')])).code).toBe('ok')
       expect((await decide([of('trial=1')])).code).toBe('ok')
+    })
+
+    it('hands back the metadata of those that have room, merged', async () => {
+      const { decide } = scene(
+        { key: 'a', quota: true, metadata: { pools: { a: 1 }, name: 'a' }, limit: perMinute(1) },
+        { key: 'b', quota: true, metadata: { pools: { b: 2 }, name: 'b', rest: [0] }, limit: perMinute(2) },
+        { key: 'plain', limit: perMinute(9) },
+      )
+      const metadata = async (...texts: string[]): Promise<unknown> =>
+        (await decide(texts.map((text) => of(text)))).metadata
+      expect(await metadata('a', 'plain', 'b')).toEqual({ pools: { a: 1, b: 2 }, name: 'a', rest: [0] })
+      expect(await metadata('a', 'b')).toEqual({ pools: { b: 2 }, name: 'b', rest: [0] })
+      expect(await metadata('a', 'b')).toBeUndefined()
+      expect(await metadata('plain')).toBeUndefined()
     })
 
     it('hands back the metadata of the node', async () => {
@@ -727,8 +741,7 @@ function modelDecision(
     for (const key of keys) if (!over.get(key)) used.set(key, (used.get(key) ?? 0) + wanted.get(key)!)
   }
   const codeOf = (key: string): string => {
-    const { quota, shadow } = rules[key]!
-    return over.get(key) && !shadow && (!quota || quotasOver) ? 'over' : 'ok'
+    return over.get(key) && !rules[key]!.shadow ? 'over' : 'ok'
   }
   return {
     code: isDenied ? 'over' : 'ok',

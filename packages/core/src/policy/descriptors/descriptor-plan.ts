@@ -2,7 +2,7 @@ import { isLess, type Remaining } from '../../limiter/decision.ts'
 import type { Limit } from '../../rule/limit.ts'
 import type { Failure } from '../../store/store.ts'
 import { DescriptorBatch } from './descriptor-batch.ts'
-import type { DescriptorCode, DescriptorDecision, DescriptorStatus } from './descriptor-decision.ts'
+import type { DescriptorCode, DescriptorDecision, DescriptorMetadata, DescriptorStatus } from './descriptor-decision.ts'
 import { LARGEST_PER_UNIT } from './descriptor-limit.ts'
 import type { DescriptorRequest, RequestDescriptor } from './descriptor-request.ts'
 import type { CurrentLimit, DescriptorRule } from './descriptor-rule.ts'
@@ -12,6 +12,7 @@ import type { DescriptorMatch, DescriptorTree, MatchKind } from './descriptor-tr
 class AskedDescriptor implements DescriptorStatus {
   code: DescriptorCode = 'ok'
   isOver = false
+  denies = false
   matched: MatchKind | 'replaced'
   limit: CurrentLimit | undefined = undefined
   remaining: Remaining
@@ -68,7 +69,9 @@ class AskedDescriptor implements DescriptorStatus {
     this.limit = this.rule!.current
     this.remaining = question.remaining(this.#index)
     this.resetAfterSeconds = question.resetAfterSeconds(this.#index)
-    if (this.isOver && (this.isEnforced || (isDeniedForQuotas && !this.rule!.shadow))) this.code = 'over'
+    if (!this.isOver || this.rule!.shadow) return
+    this.code = 'over'
+    this.denies = this.isEnforced || isDeniedForQuotas
   }
 }
 
@@ -147,13 +150,21 @@ export class DescriptorPlan {
   /** The answer, once `judge` was called. */
   decision(): DescriptorDecision {
     let least: AskedDescriptor | undefined
+    let metadata: DescriptorMetadata | undefined
     for (let index = 0; index < this.#asked.length; index++) {
       const asked = this.#asked[index]!
       asked.finish(this.#isDeniedForQuotas)
+      const given = asked.rule?.metadata
+      if (given !== undefined && asked.matched === 'limit' && asked.code === 'ok')
+        metadata = metadata === undefined ? given : merged(metadata, given)
       if (asked.limit !== undefined && (least === undefined || isLess(asked.remaining, least.remaining))) least = asked
     }
     const failed = this.questions.find(({ batch }) => batch.failure !== undefined)
-    return new Answered(this.#isDenied ? 'over' : 'ok', this.#asked, { least, failure: failed?.batch.failure })
+    return new Answered(this.#isDenied ? 'over' : 'ok', this.#asked, {
+      least,
+      metadata,
+      failure: failed?.batch.failure,
+    })
   }
 
   /** Takes those out whose names others of the request replace. A limit that came with the request has no name. */
@@ -194,18 +205,35 @@ class Answered implements DescriptorDecision {
   readonly code: DescriptorCode
   readonly statuses: readonly DescriptorStatus[]
   readonly least: DescriptorStatus | undefined
+  readonly metadata: DescriptorMetadata | undefined
   readonly failure: Failure | undefined
 
   constructor(
     code: DescriptorCode,
     statuses: readonly DescriptorStatus[],
-    { least, failure }: Pick<DescriptorDecision, 'least' | 'failure'>,
+    { least, metadata, failure }: Pick<DescriptorDecision, 'least' | 'metadata' | 'failure'>,
   ) {
     this.code = code
     this.statuses = statuses
     this.least = least
+    this.metadata = metadata
     this.failure = failure
   }
+}
+
+/** Both together. Of two values of one name, the first stands; objects are merged. */
+function merged(first: DescriptorMetadata, second: DescriptorMetadata): DescriptorMetadata {
+  const all: Record<string, unknown> = { ...first }
+  for (const [name, value] of Object.entries(second)) {
+    const before = all[name]
+    if (!Object.hasOwn(all, name)) all[name] = value
+    else if (isObject(before) && isObject(value)) all[name] = merged(before, value)
+  }
+  return all
+}
+
+function isObject(value: unknown): value is DescriptorMetadata {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function matchOf(tree: DescriptorTree, domain: string, { entries, limit }: RequestDescriptor): DescriptorMatch {

@@ -28,13 +28,13 @@ export interface DescriptorNode {
   readonly limit?: DescriptorLimit
   readonly descriptors?: readonly DescriptorNode[]
   readonly shadow?: boolean
-  /** Over the limit only when every matched limit of this kind is. */
+  /** Denies a request only when every matched limit of this kind is over. */
   readonly quota?: boolean
   /** All values that a `*` stands for share one counter. */
   readonly shareThreshold?: boolean
   readonly detailedMetric?: boolean
   readonly valueToMetric?: boolean
-  /** Free data that is handed back with an answer. */
+  /** Free data that answers hand back while there is room. */
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 

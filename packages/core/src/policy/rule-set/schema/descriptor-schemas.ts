@@ -80,7 +80,7 @@ const descriptor: JsonSchema = {
     },
     shadow: { description: 'Evaluated and measured, never enforced.', examples: [true], type: 'boolean' },
     quota: {
-      description: 'Over the limit only when every matched limit of this kind is.',
+      description: 'Denies a request only when every matched limit of this kind is over.',
       examples: [true],
       type: 'boolean',
     },
@@ -89,10 +89,18 @@ const descriptor: JsonSchema = {
       examples: [true],
       type: 'boolean',
     },
-    detailedMetric: { description: 'Metrics name the descriptor in full.', examples: [true], type: 'boolean' },
-    valueToMetric: { description: 'Metrics name the value that came.', examples: [true], type: 'boolean' },
+    detailedMetric: {
+      description: 'The name for metrics that the library makes has all values. The service counts by domain only.',
+      examples: [true],
+      type: 'boolean',
+    },
+    valueToMetric: {
+      description: 'The name for metrics that the library makes has this value. The service counts by domain only.',
+      examples: [true],
+      type: 'boolean',
+    },
     metadata: {
-      description: 'Free data that is handed back with an answer.',
+      description: 'Free data that answers hand back while there is room: for Envoy as dynamic metadata.',
       examples: [{ owner: 'payments' }],
       type: 'object',
     },
