@@ -92,7 +92,7 @@ const configMap = objectOf<{ data: Environment }>('ConfigMap').data
 
 const SECOND_MS = 1000
 
-/** What a stop may take after the drain time, as docs/guides/service.md has it. */
+/** What a stop may take after the drain time, as docs/guides/operate/health.md has it. */
 const STOP_MS = 15_000
 
 function seconds(text: string): number {
