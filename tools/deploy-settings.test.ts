@@ -433,6 +433,7 @@ describe.each(dashboards())('the dashboard %s', (file, { uid, links, panels, tem
     const declared = new Set(templating.list.map(({ name }) => name))
     const used = JSON.stringify(panels).match(/\$\{?(?!__|SLUICE_)(\w+)/g) ?? []
     expect(used.filter((name) => !declared.has(name.replace(/\$\{?/, '')))).toEqual([])
-    expect(links).toContainEqual(expect.objectContaining({ title: 'Top callers', url: '${sluice}/admin/top' }))
+    // Where a browser can sign in; GET /admin/top needs an API key in a header, which a link does not have.
+    expect(links).toContainEqual(expect.objectContaining({ title: 'Top callers', url: '${sluice}/' }))
   })
 })
