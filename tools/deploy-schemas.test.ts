@@ -1,5 +1,5 @@
-// The files of deploy/ for Kubernetes and Docker Compose fit the published schemas: the types of the Kubernetes API, made
-// from its OpenAPI document, and the JSON Schema of the Compose Specification.
+// The files of deploy/ for Kubernetes and Docker Compose fit the published schemas: the types of the Kubernetes API,
+// made from its OpenAPI document, and the JSON Schema of the Compose Specification.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

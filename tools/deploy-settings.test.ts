@@ -135,7 +135,7 @@ describe.each(Object.entries(environments))('the environment of %s', (name, envi
 })
 
 it('names no setting in a comment or in the guide that the service does not have', () => {
-  const texts = [...deployFiles().map((path) => readDeployFile(path)), guide()]
+  const texts = [...deployFiles().map((path) => readDeployFile(path)), guide(), guide('kubernetes.md')]
   const named = new Set(
     texts.flatMap((text) => text.match(/\b(?:SLUICE_[A-Z_]+[A-Z]|REDIS_URL|DATABASE_URL)\b/g) ?? []),
   )
@@ -145,8 +145,8 @@ it('names no setting in a comment or in the guide that the service does not have
   expect(named.size).toBeGreaterThan(8)
 })
 
-function guide(): string {
-  return readFileSync(join(repositoryRoot, 'docs/guides/operate/deployment-files.md'), 'utf8')
+function guide(page = 'deployment-files.md'): string {
+  return readFileSync(join(repositoryRoot, 'docs/guides/operate', page), 'utf8')
 }
 
 it('asks for paths that the service has', () => {
