@@ -98,6 +98,7 @@ export class ListedUpstream implements Upstream {
       instance,
       url: instance,
       dispatcher: this.#pools.get(instance)!,
+      protocol: 'http1',
       authority: host,
       connect: () =>
         new Promise<Socket>((resolve, reject) => {

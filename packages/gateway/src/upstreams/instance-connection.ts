@@ -69,6 +69,10 @@ export class InstanceConnection {
     else this.dispatcher = new (isSecure ? SecureConnectionPool : ConnectionPool)(url, poolOptions)
   }
 
+  get protocol(): 'http1' | 'http2' {
+    return this.#options.protocol
+  }
+
   /** Opens a connection outside the pool, for an upgrade: always HTTP/1.1. */
   connect(): Promise<Socket> {
     const { protocol, port, hostname, host } = this.#url

@@ -185,6 +185,10 @@ class InstanceAttempt implements Attempt {
     return this.#instance.connection.dispatcher
   }
 
+  get protocol(): Attempt['protocol'] {
+    return this.#instance.connection.protocol
+  }
+
   connect(): Promise<Socket> {
     return this.#instance.connection.connect()
   }

@@ -15,6 +15,8 @@ export interface Attempt {
   /** `http://host:port` as configured: label of metrics. */
   readonly url: string
   readonly dispatcher: Dispatcher
+  /** What the dispatcher speaks. */
+  readonly protocol: 'http1' | 'http2'
   /** Host and port, for requests that bring no `Host`. */
   readonly authority: string
   /** Opens a connection for an upgrade, with the timeouts, the TLS options and the allowed addresses of the pool. */
