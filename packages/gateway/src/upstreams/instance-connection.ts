@@ -73,7 +73,7 @@ export class InstanceConnection {
     return this.#options.protocol
   }
 
-  /** Opens a connection outside the pool, for an upgrade: always HTTP/1.1. */
+  /** Opens a connection outside the pool, to find out whether that is accepted. */
   connect(): Promise<Socket> {
     const { protocol, port, hostname, host } = this.#url
     return new Promise((resolve, reject) => {

@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net'
 import { type Breaker, NOT_ADMITTED } from '@sluice/core/internal'
 import type { ConcurrencyLimit } from './concurrency-limit.ts'
 import type { InstanceConnection } from './instance-connection.ts'
@@ -187,10 +186,6 @@ class InstanceAttempt implements Attempt {
 
   get protocol(): Attempt['protocol'] {
     return this.#instance.connection.protocol
-  }
-
-  connect(): Promise<Socket> {
-    return this.#instance.connection.connect()
   }
 
   finish(outcome: AttemptOutcome): void {
