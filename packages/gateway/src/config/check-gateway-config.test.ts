@@ -59,7 +59,7 @@ describe('a gateway configuration', () => {
       instances: [{ url: 'https://shop.internal', weight: 2 }, { url: 'https://[2001:db8::1]:8443' }],
       balance: 'hash',
       hashBy: 'cookie:session',
-      protocol: 'http2',
+      protocol: 'http1',
       tls: { serverName: 'shop' },
       health: { active: { path: '/health', interval: '5s' }, passive: { failures: 3, pause: '5s' } },
       slowStart: '30s',
@@ -266,6 +266,17 @@ describe('routes', () => {
   it('have no time limit for connecting: connections are those of all routes', () => {
     expect(problemsOf({ routes: [{ ...ROUTE, timeouts: { connect: '1s' } }], upstreams: { shop: SHOP } })).toEqual([
       { path: '/routes/0/timeouts/connect', received: 'an unknown property', expected: 'only headers, idle, total' },
+    ])
+  })
+
+  it('have no limits of WebSockets with an upstream that is asked over HTTP/2', () => {
+    const routes = [{ ...ROUTE, webSocket: { messagesPerSecond: 5 } }]
+    expect(problemsOf({ routes, upstreams: { shop: { ...SHOP, protocol: 'http2' } } })).toEqual([
+      {
+        path: '/routes/0/webSocket',
+        received: 'given for the upstream "shop" with "protocol: http2"',
+        expected: expect.stringContaining('not opened over HTTP/2'),
+      },
     ])
   })
 

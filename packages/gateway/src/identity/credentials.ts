@@ -35,7 +35,7 @@ export function readCredentials(request: CallerRequest, headers: readonly string
     if (name === 'authorization') {
       const credentials = credentialsIn(line)
       if (credentials !== undefined && !SCHEMES.has(credentials.scheme)) {
-        if (!isHopByHop(request, name)) foreign = [...foreign, name, line]
+        foreign = [...foreign, ...passedOn(request, name, line)]
         continue
       }
       key = credentials?.key
@@ -69,11 +69,20 @@ export function withoutKeys(
   return kept
 }
 
+/** A header for the upstream, unless it is for this connection only. */
+function passedOn(request: CallerRequest, name: string, line: string): readonly string[] {
+  return isHopByHop(request, name) ? [] : [name, line]
+}
+
 /** Whether `Connection` declares a header as meant for this connection only. */
 function isHopByHop(request: CallerRequest, name: string): boolean {
   const named = request.header('connection')
   if (named === undefined) return false
-  return named.toString().toLowerCase().split(',').some((token) => token.trim() === name)
+  return named
+    .toString()
+    .toLowerCase()
+    .split(',')
+    .some((token) => token.trim() === name)
 }
 
 function broken(problem: string): PresentedCredentials {

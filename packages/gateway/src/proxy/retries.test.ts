@@ -5,7 +5,6 @@ import { createServer } from 'node:net'
 import { FakeClock, FakeTimers } from '@sluice/testing'
 import { freePort } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createUpstream } from '../upstreams/create-upstream.ts'
 import {
   configOf,
   listen,
@@ -17,6 +16,7 @@ import {
   turns,
   until,
 } from '../gateway.test.support.ts'
+import { createUpstream } from '../upstreams/create-upstream.ts'
 
 async function behind(urls: readonly string[], route = routeOf()): Promise<TestGateway & { timers: FakeTimers }> {
   const clock = new FakeClock()

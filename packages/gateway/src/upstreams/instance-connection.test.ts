@@ -129,15 +129,15 @@ describe('TLS to an instance', () => {
   it('opens a connection for an upgrade with the same checks', async () => {
     const files = { key: await readFile(certificate.keyFile), cert: await readFile(certificate.certificateFile) }
     const server = createSecureHttpServer(files)
-    server.on('upgrade', (_request, socket) => {
-      socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nover TLS')
+    server.on('upgrade', (_request, connection) => {
+      connection.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nover TLS')
     })
     const url = `https://127.0.0.1:${await listen(server)}`
     const trusted = attemptOn(await start({ instances: [{ url }], tls: { ca: certificate.certificateFile } }))
     const options = { path: '/', protocol: 'websocket' }
-    const { socket } = await trusted.dispatcher.upgrade(options)
-    expect(Buffer.concat(await socket.toArray()).toString()).toBe('over TLS')
-    socket.destroy()
+    const upgraded = await trusted.dispatcher.upgrade(options)
+    expect(Buffer.concat(await upgraded.socket.toArray()).toString()).toBe('over TLS')
+    upgraded.socket.destroy()
     trusted.finish({ ...OK, status: 101 })
     const failing = attemptOn(await start({ instances: [{ url }] }))
     await expect(failing.dispatcher.upgrade(options)).rejects.toMatchObject({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
