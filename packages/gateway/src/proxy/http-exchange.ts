@@ -109,11 +109,11 @@ export class HttpExchange extends ClientExchange implements Dispatcher.DispatchH
       return
     }
     this.#controller = controller
-    if (!this.hasBody) this.#isSent = true
+    // HTTP/1.1 sends headers together with the first byte of a body.
+    if (!this.hasBody || this.#attempt.protocol === 'http2') this.#isSent = true
   }
 
   onBodySent(): void {
-    this.#isSent = true
     this.moved()
   }
 
@@ -241,7 +241,9 @@ export class HttpExchange extends ClientExchange implements Dispatcher.DispatchH
     const { route, upstream } = this.activeRoute!
     const { attempts, budget } = route.retries
     if (!isRetryable || this.attempts > attempts) return false
-    if (this.#isSent && (this.hasBody || !isIdempotent(this.method))) return false
+    // What was taken of a body is gone: it would be missing in the next attempt.
+    const isSent = this.#isSent || this.bytesIn > 0
+    if (isSent && (this.hasBody || !isIdempotent(this.method))) return false
     return upstream.takeRetry(budget)
   }
 
