@@ -1,5 +1,5 @@
-/** What happens to a header of an upstream. */
-export const PASS = 0
+/** What happens to a header of an upstream: it passes, or one of the others. */
+const PASS = 0
 export const REMOVE = 1
 export const CONNECTION = 2
 export const CONTENT_LENGTH = 3
