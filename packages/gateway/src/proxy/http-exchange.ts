@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { type GatewayAnswer, problemAnswer } from '../http/problems.ts'
 import { ResponseHeaders, type UpstreamHeaders } from '../http/response-headers.ts'
@@ -121,14 +122,14 @@ export class HttpExchange extends ClientExchange implements Dispatcher.DispatchH
     this.#isSent = true
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, read: IncomingHttpHeaders): void {
+    const headers = new ResponseHeaders(controller.rawHeaders as UpstreamHeaders, read)
     if (status < 200) {
-      this.sendInterim(status, new ResponseHeaders(controller.rawHeaders as UpstreamHeaders))
+      this.sendInterim(status, headers)
       return
     }
     this.#headersMs = this.parts.monotonicMs() - this.#sentMs
     this.#upstreamStatus = status
-    const headers = new ResponseHeaders(controller.rawHeaders as UpstreamHeaders)
     if (this.#retriesStatus(status)) {
       this.#isDiscarding = true
       const isShort = headers.contentLength >= 0 && headers.contentLength <= MOST_DISCARDED

@@ -101,15 +101,17 @@ class BalancedUpstream implements Upstream {
   /** Fills `#candidates` with the usable instances that have room; returns how many are usable. */
   #findCandidates(priority: number, nowMs: number): number {
     const candidates = this.#candidates
-    candidates.length = 0
+    let count = 0
     let usable = 0
     for (const instance of this.#instances) {
       if (!instance.isUsable(nowMs)) continue
       usable++
       const { limit } = instance
       if (limit !== undefined && instance.inFlight >= this.#reserve.slotsFor(priority, limit.limit, nowMs)) continue
-      candidates.push(instance)
+      candidates[count++] = instance
     }
+    // To empty and refill it would allocate it anew.
+    if (candidates.length !== count) candidates.length = count
     return usable
   }
 
