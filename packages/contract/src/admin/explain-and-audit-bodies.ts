@@ -67,7 +67,6 @@ const EXPLAINED_TIER = answerSchema('ExplainedTier', {
   examples: [{ name: 'premium', from: 'tenant acme' }],
   required: { name: words('Name of the tier.'), from: words('Where it is known from.') },
 })
-export interface ExplainedTier extends Infer<typeof EXPLAINED_TIER> {}
 
 export const EXPLANATION = answerSchema('Explanation', {
   description: 'Everything that bears on the decision of a request.',

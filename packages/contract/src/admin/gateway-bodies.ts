@@ -89,7 +89,6 @@ const GATEWAY_KEY_SET = answerSchema('GatewayKeySet', {
     problem: words('Why they could not be loaded again; absent if they could.'),
   },
 })
-export interface GatewayKeySet extends Infer<typeof GATEWAY_KEY_SET> {}
 
 export const GATEWAY_ANSWER = answerSchema('GatewayAnswer', {
   description: 'How the gateway of this node stands.',

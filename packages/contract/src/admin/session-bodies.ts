@@ -2,9 +2,6 @@ import type { Infer } from '../schema/json-schema.ts'
 import { answerSchema, requestSchema } from '../schema/json-schema.ts'
 import { bodyOf, flag, instant, pageSchema, text, words } from '../schema/value-schemas.ts'
 
-/** The header that carries the token of {@link SESSION_STATE} with every change made by a session. */
-const CSRF_HEADER = 'X-CSRF-Token'
-
 export const SIGN_IN_REQUEST = requestSchema('SignInRequest', {
   description: 'The API key to sign in with.',
   examples: [{ apiKey: 'slk_4f9d1c_EXAMPLE' }],

@@ -84,9 +84,6 @@ function currentLimit({
 
 const ENVOY_CODES = ['OK', 'OVER_LIMIT'] as const
 
-/** Whether something is over its limit. */
-export type EnvoyCode = (typeof ENVOY_CODES)[number]
-
 const ENVOY_CURRENT_LIMIT = answerSchema('EnvoyCurrentLimit', {
   description: 'A limit.',
   examples: [{ requestsPerUnit: 2, unit: 'MINUTE' }],
