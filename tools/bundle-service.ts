@@ -69,8 +69,8 @@ async function bundle(folder: string, programs: readonly string[]): Promise<void
     format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: '[name].js',
-    // Names stay, because operators send stack traces. They cost a tenth of the download.
-    minify: { compress: true, mangle: false, codegen: true },
+    // Names of functions and classes stay, because operators send stack traces.
+    minify: { compress: true, mangle: { keepNames: true }, codegen: true },
     comments: false,
   })
   await build.close()

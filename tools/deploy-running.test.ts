@@ -242,6 +242,10 @@ describe('Prometheus', () => {
     const headers = { Authorization: `Bearer ${scene.key}` }
     const top = await (await fetch(`${scene.origin}/admin/top`, { headers })).text()
     expect(top).toContain(CALLER)
+    // The dashboard, where the links to the top callers lead.
+    const page = await fetch(`${scene.origin}/`)
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    await page.arrayBuffer()
   })
 })
 

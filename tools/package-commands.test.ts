@@ -164,6 +164,39 @@ describe('the command of the installed package', () => {
   })
 })
 
+describe('the library of the installed package', () => {
+  it('is smaller to download than the size from which it would be two packages', () => {
+    const decision = readFileSync(join(repositoryRoot, 'docs/decisions/2026-11-18-one-package.md'), 'utf8')
+    const [, megabytes] = /a download above ([\d.]+) MB/.exec(decision) ?? []
+    expect(projects.pack.packedBytes).toBeLessThan(Number(megabytes) * 1_000_000)
+  })
+
+  it('loads no file of the service, and its dependency for sluice/config alone', () => {
+    // Nest, vitest and yaml are needed to import these.
+    const others = ['.json', '/nest', '/testing', '/config']
+    const entries = Object.keys(projects.manifest.exports)
+      .filter((subpath) => !others.some((end) => subpath.endsWith(end)))
+      .map((subpath) => `sluice${subpath.slice(1)}`)
+    const program = `import { registerHooks } from 'node:module'
+      const files = []
+      registerHooks({ load: (url, context, next) => (files.push(url), next(url, context)) })
+      const filesOf = async (names) => {
+        for (const name of names) await import(name)
+        return files.splice(0).filter((url) => url.startsWith('file:'))
+      }
+      console.log(JSON.stringify([await filesOf(${JSON.stringify(entries)}), await filesOf(['sluice/config'])]))`
+    const { out, err } = run(process.execPath, ['--input-type=module', '--eval', program], projects.bare)
+    expect(err.replaceAll(/.*(?:ExperimentalWarning|--trace-warnings).*\n/g, '')).toBe('')
+    const [library, config] = JSON.parse(out) as [string[], string[]]
+    const isLibrary = (url: string): boolean => /\/node_modules\/sluice\/dist\/(?!programs\/|cjs\/)/.test(url)
+    expect(library.length).toBeGreaterThanOrEqual(entries.length)
+    expect(library.filter((url) => !isLibrary(url))).toEqual([])
+    const dependency = config.filter((url) => !isLibrary(url))
+    expect(dependency.length).toBeGreaterThan(0)
+    expect(dependency.filter((url) => !url.includes('/node_modules/yaml/'))).toEqual([])
+  })
+})
+
 describe.each([
   ['pnpm', 'pnpm/bin/pnpm.mjs', { 'pnpm-workspace.yaml': (yaml: string) => `overrides:\n  yaml: "file:${yaml}"\n` }],
   ['yarn, which loads packages from zip files,', '@yarnpkg/cli-dist/bin/yarn.js', {}],

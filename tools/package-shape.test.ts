@@ -120,7 +120,7 @@ describe('shapeProblems', () => {
     const empty = { ...everything, exists: () => false }
     expect(shapeProblems(good, empty)).toEqual([
       "exports['.'].source names ./src/index.ts, which does not exist",
-      'README.md is missing: npm shows it',
+      'README.md is missing: it says what the package is',
     ])
   })
 

@@ -20,7 +20,8 @@ export function shapeProblems(item: WorkspacePackage, context: ShapeContext): st
   return [
     ...manifestProblems(item),
     ...exportProblems(item, context.exists),
-    ...publishedProblems(item, context.exists),
+    ...publishedProblems(item),
+    ...(context.exists(`${item.folder}/README.md`) ? [] : ['README.md is missing: it says what the package is']),
     ...projectProblems(item, context),
     ...dependencyProblems(item, context.workspace),
   ]
@@ -60,11 +61,10 @@ function exportProblems({ folder, manifest }: WorkspacePackage, exists: ShapeCon
   })
 }
 
-function publishedProblems(item: WorkspacePackage, exists: ShapeContext['exists']): string[] {
+function publishedProblems(item: WorkspacePackage): string[] {
   if (!isPublished(item)) return []
   const { files = [] } = item.manifest
   return problems([
-    [exists(`${item.folder}/README.md`), 'README.md is missing: npm shows it'],
     [files.includes('dist') && files.includes('src'), 'files must publish dist, and src for its source maps'],
     [files.includes('!**/*.test.*'), "files must leave out the tests of dist and src: '!**/*.test.*'"],
   ])

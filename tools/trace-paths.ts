@@ -1,5 +1,5 @@
 // `npm run trace-paths`: which source files a request runs through, found by V8 coverage. Each path is the second
-// request of its kind, without the functions that also run while nothing is asked. `-- redis` shows the files of the
+// request of its kind, without the functions that also run while it is idle. `-- redis` shows the files of the
 // paths whose name has that word, and how many functions of each were called.
 
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -13,11 +13,10 @@ import { PolicyEngine } from '@sluice/core/policy'
 import { redisStore } from '@sluice/store-redis'
 import { startRedis } from '@sluice/testing/servers'
 import { runCli } from '../apps/cli/src/cli.ts'
-import { systemEvery, systemNowMs, systemWait } from '../apps/cli/src/clock-and-timers.ts'
 import { COMMANDS } from '../apps/cli/src/command-table.ts'
+import { readEnvironment, systemEvery, systemNowMs, systemWait } from '../apps/cli/src/environment.ts'
 import { streamTerminal } from '../apps/cli/src/output/terminal.ts'
 import { nodePrograms } from '../apps/cli/src/programs/child-program.ts'
-import { readEnvironment } from '../apps/cli/src/settings.ts'
 import { runTool } from './tool-error.ts'
 import type { CalledFunctions } from './trace-paths/coverage.ts'
 import { Coverage } from './trace-paths/coverage.ts'
@@ -32,7 +31,7 @@ const RULES = { rules: [{ resource: '*', dimension: 'user', limit: 100, window: 
 /** Reads what was called since the last time. */
 type Take = () => Promise<CalledFunctions>
 
-/** Traces the second run of `action`, without what runs while nothing is asked. */
+/** Traces the second run of `action`, without what runs while it is idle. */
 async function trace(take: Take, action: () => unknown): Promise<CalledFunctions> {
   await action()
   await take()

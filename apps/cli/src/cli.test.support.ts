@@ -1,11 +1,10 @@
 import type { CliParts } from './cli.ts'
 import { runCli } from './cli.ts'
-import { systemNowMs, systemWait } from './clock-and-timers.ts'
 import { COMMANDS } from './command-table.ts'
+import { readEnvironment, systemNowMs, systemWait } from './environment.ts'
 import { invalidFile } from './files/read-document.ts'
 import type { Terminal } from './output/terminal.ts'
 import { streamTerminal } from './output/terminal.ts'
-import { readEnvironment } from './settings.ts'
 
 // Runs command lines in this process, with everything that they print in the hands of the test.
 

@@ -6,8 +6,8 @@ import type { ParsedLine } from './command-line/parse.ts'
 import { parseCommandLine } from './command-line/parse.ts'
 import type { CommonValues } from './command-line/shared-flags.ts'
 import { EXIT_CODES, failureJson, failureOf, failureText } from './output/cli-error.ts'
-import type { Every } from './output/progress.ts'
-import { Progress } from './output/progress.ts'
+import type { Every } from './output/terminal.ts'
+import { Progress } from './output/terminal.ts'
 
 /** What the command line gets from its process. */
 export interface CliParts

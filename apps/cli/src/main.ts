@@ -2,12 +2,11 @@ import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { runCli } from './cli.ts'
-import { systemEvery, systemNowMs, systemWait } from './clock-and-timers.ts'
 import { COMMANDS } from './command-table.ts'
+import { readEnvironment, systemEvery, systemNowMs, systemWait } from './environment.ts'
 import { invalidFile } from './files/read-document.ts'
 import { streamTerminal } from './output/terminal.ts'
 import { nodePrograms } from './programs/child-program.ts'
-import { readEnvironment } from './settings.ts'
 
 async function main(): Promise<void> {
   const interrupted = new AbortController()

@@ -1,6 +1,5 @@
-import type { Flags } from './command-line/arguments.ts'
-import { placeholder } from './command-line/arguments.ts'
-import type { Command } from './command-line/command.ts'
+import type { Command, Flags } from './command-line/command.ts'
+import { placeholder } from './command-line/command.ts'
 import { usageOf } from './command-line/parse.ts'
 import { COMMON_FLAGS, CONNECTION_FLAGS } from './command-line/shared-flags.ts'
 import { EXIT_CODE_MEANINGS } from './output/cli-error.ts'

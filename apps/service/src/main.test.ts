@@ -66,7 +66,9 @@ function startIn(cwd: string, env: Record<string, string>, args: readonly string
   return new Running(process.execPath, ['--conditions=source', main, ...args], { env, cwd })
 }
 
-const CURL_LINE = /^ {2}(curl .*)\n/m
+const CURL_LINE = /^ {2}(curl -i .*)\n/m
+/** The last line. */
+const DENIED_LINE = /^ {2}(curl -s .*)\n/m
 const PORT_PRINTED = /http:\/\/127\.0\.0\.1:(\d+)\/readyz/
 
 async function portOf(service: Running): Promise<number> {
@@ -80,20 +82,22 @@ function oneError(code: string, problems = 1): RegExp {
   )
 }
 
-/**
- * What a user sees who pastes the line: the status line. Without curl on the machine, the same request is sent by hand.
- */
+/** What a user sees who pastes the line. Without curl on the machine, the same requests are sent by hand. */
 async function paste(line: string): Promise<string> {
   const shell = new Running('sh', ['-c', line])
   const [code] = await shell.exit
   if (code !== 127) return shell.output
-  const [, url = '', type = '', body = ''] = /^curl -i (\S+) -H '([^']+)' -d '([^']+)'$/.exec(line) ?? []
-  const response = await fetch(url, { method: 'POST', headers: [type.split(': ') as [string, string]], body })
-  return `HTTP/1.1 ${response.status} ${await response.text()}`
+  const [, type = '', body = ''] = / -H '([^']+)' -d '([^']+)'$/.exec(line) ?? []
+  const answers = (line.match(/http:\S+/g) ?? []).map(async (url) => {
+    const response = await fetch(url, { method: 'POST', headers: [type.split(': ') as [string, string]], body })
+    const text = await response.text()
+    return line.includes(' -i ') ? `HTTP/1.1 ${response.status} ${text}` : `${text}${response.status}\n`
+  })
+  return (await Promise.all(answers)).join('')
 }
 
 describe('the process', () => {
-  it('prints one command to try, which works', async () => {
+  it('prints commands to try: a call that is allowed, and one that is denied', async () => {
     const service = startMain()
     const [, line = ''] = await service.printed(CURL_LINE)
     const output = await paste(line)
@@ -102,11 +106,16 @@ describe('the process', () => {
     expect(output).toContain('"remaining":99')
     // The prompt of a terminal comes on a line of its own.
     expect(output).toMatch(/\}\n$/)
+    const calls = await paste((await service.printed(DENIED_LINE))[1]!)
+    const [allowed = '', first, denied = '', second] = calls.split('\n')
+    expect([first, second]).toEqual(['200', '429'])
+    expect(JSON.parse(allowed)).toMatchObject({ allowed: true, remaining: 39 })
+    expect(JSON.parse(denied)).toMatchObject({ allowed: false, reason: 'limit', rule: 'default-user' })
   })
 
   it('prints nothing but the message', async () => {
     const service = startMain()
-    await service.printed(CURL_LINE)
+    await service.printed(DENIED_LINE)
     expect(service.output.split('\n').map((line) => line.trim().split(/\s{2,}| is | -i /)[0])).toEqual([
       'Admin API key (shown once, save it now):',
       expect.stringMatching(/^slk_\w+_\w+$/),
@@ -122,6 +131,8 @@ describe('the process', () => {
       'listening',
       'Try it:',
       'curl',
+      'Try a denial, the second of these two calls:',
+      expect.stringMatching(/^curl -s -w /),
       '',
     ])
   })

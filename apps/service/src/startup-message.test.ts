@@ -36,7 +36,7 @@ describe('the start message', () => {
     )
   })
 
-  it('shows all URLs, where state is kept, who can connect, and a command to try', () => {
+  it('shows all URLs, where state is kept, who can connect, and commands to try', () => {
     expect(message().split('\n')).toEqual([
       'Sluice is running.',
       '  dashboard   http://127.0.0.1:8080/',
@@ -51,7 +51,17 @@ describe('the start message', () => {
       'Try it:',
       "  curl -i http://127.0.0.1:8080/internal/ratelimit/check -H 'Content-Type: application/json' -d " +
         `'{"userId":"user-123","resource":"/api/v1/data"}'`,
+      'Try a denial, the second of these two calls:',
+      "  curl -s -w '%{http_code}\\n' http://127.0.0.1:8080/internal/ratelimit/check " +
+        "http://127.0.0.1:8080/internal/ratelimit/check -H 'Content-Type: application/json' -d " +
+        `'{"userId":"user-123","resource":"/api/v1/data","tokens":60}'`,
     ])
+  })
+
+  it('promises a denial only by the rules of the first start', () => {
+    expect(message({ rulesFile: 'sluice.yaml' })).not.toContain('denial')
+    expect(message({}, { rules: { source: 'database', enforcedVersion: 2 } })).not.toContain('denial')
+    expect(message({}, { rules: undefined })).not.toContain('denial')
   })
 
   it('shows the address of every listener, and what its clients need', () => {

@@ -28,15 +28,19 @@ const KEY_HEADER = ' -H "Authorization: Bearer $SLUICE_API_KEY"'
 
 const TRY_BODY = '{"userId":"user-123","resource":"/api/v1/data"}'
 
-/** The text to print once the service listens. The last line is a command to try. */
+/** Two of these are more than the first rules allow in a minute. */
+const DENIED_BODY = '{"userId":"user-123","resource":"/api/v1/data","tokens":60}'
+
+/** The text to print once the service listens. It ends with commands to try. */
 export function startupMessage({ settings, ports, rules, reasons }: StartupFacts): string {
   const origin = originOf(settings, ports.http)
   const admin = adminOriginOf(settings, ports)
-  const keyHeader = listenerAccess('http', settings) === 'key' ? KEY_HEADER : ''
+  const check = `${origin}${CHECK_PATH}`
+  const headers = `-H 'Content-Type: application/json'${listenerAccess('http', settings) === 'key' ? KEY_HEADER : ''}`
   const lines = [
     'Sluice is running.',
     ...(settings.dashboard ? [`  dashboard   ${admin}/`] : []),
-    `  check API   ${origin}${CHECK_PATH}`,
+    `  check API   ${check}`,
     `  admin API   ${admin}/admin (needs an API key)`,
     `  OpenAPI     ${origin}/openapi.json`,
     `  metrics     ${admin}/metrics`,
@@ -50,9 +54,20 @@ export function startupMessage({ settings, ports, rules, reasons }: StartupFacts
     ...reasons.map(({ message }) => `  WARNING     ${message}`),
     'Try it:',
     ...demoLine(settings, ports),
-    `  curl -i ${origin}${CHECK_PATH} -H 'Content-Type: application/json'${keyHeader} -d '${TRY_BODY}'`,
+    `  curl -i ${check} ${headers} -d '${TRY_BODY}'`,
+    ...(isFirstVersion(settings, rules)
+      ? [
+          'Try a denial, the second of these two calls:',
+          `  curl -s -w '%{http_code}\\n' ${check} ${check} ${headers} -d '${DENIED_BODY}'`,
+        ]
+      : []),
   ]
   return lines.join('\n')
+}
+
+/** Whether the rules are those of the first start: 100 tokens per minute for each user. */
+function isFirstVersion({ rulesFile }: Settings, rules: StartupFacts['rules']): boolean {
+  return rulesFile === undefined && rules?.enforcedVersion === 1
 }
 
 function gatewayLine(settings: Settings, { gateway }: ListenerPorts): readonly string[] {

@@ -1,5 +1,5 @@
-import type { AlgorithmsByName } from './algorithms/registry.ts'
-import { algorithmOf, registerAlgorithms } from './algorithms/registry.ts'
+import type { AlgorithmsByName } from './algorithms/algorithm.ts'
+import { algorithmOf, registerAlgorithms } from './algorithms/algorithm.ts'
 import { SluiceError } from './errors.ts'
 import { nameSpace } from './fingerprint.ts'
 import { optionAdvice } from './options/option-advice.ts'

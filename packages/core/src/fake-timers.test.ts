@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createLimiter } from './limiter/create-any-limiter.ts'
-import { systemClock } from './system/clock.ts'
+import { systemClock } from './system/clock-and-timers.ts'
 
 // The fake timers of test frameworks move the library's own clock and timers, with nothing passed in.
 

@@ -37,6 +37,5 @@ export {
   sharedMemoryStore,
 } from './store/shared/shared-memory-store.ts'
 export type { Settlement, Store } from './store/store.ts'
-export { type Clock, systemClock } from './system/clock.ts'
+export { type Clock, systemClock, systemTimers, type Timers } from './system/clock-and-timers.ts'
 export { type Random, systemRandom } from './system/random.ts'
-export { systemTimers, type Timers } from './system/timers.ts'

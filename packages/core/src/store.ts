@@ -2,13 +2,13 @@
 export {
   type Algorithm,
   type Ask,
+  algorithmOf,
   type Charge,
   type Correction,
   createVerdict,
   type State,
   type Verdict,
 } from './algorithms/algorithm.ts'
-export { algorithmOf } from './algorithms/registry.ts'
 export type { Limit } from './rule/limit.ts'
 export { decideBatch } from './store/decide-batch.ts'
 export { type DenyCacheOptions, denyCacheStore } from './store/deny-cache/deny-cache-store.ts'

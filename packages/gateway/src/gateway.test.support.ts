@@ -93,17 +93,13 @@ export class ListedUpstream implements Upstream {
     if (this.noInstance !== undefined) return this.noInstance
     const urls = [...this.#pools.keys()]
     const instance = urls.find((url) => tried?.has(url) !== true) ?? urls[0]!
-    const { hostname, port, host } = new URL(instance)
+    const { host } = new URL(instance)
     return {
       instance,
       url: instance,
       dispatcher: this.#pools.get(instance)!,
+      protocol: 'http1',
       authority: host,
-      connect: () =>
-        new Promise<Socket>((resolve, reject) => {
-          const socket = connect(Number(port), hostname)
-          socket.once('error', reject).once('connect', () => resolve(socket))
-        }),
       finish: (outcome) => void this.outcomes.push({ ...outcome, instance }),
     }
   }

@@ -4,8 +4,7 @@ import type { Clock, Random, Timers } from '@sluice/core'
 import type { PolicyEngine } from '@sluice/core/policy'
 import type { HttpLimiter } from '@sluice/middleware'
 import type { Logger, MetricRegistry } from '@sluice/runtime'
-import type { CompiledConfig, Route } from './config/compiled-config.ts'
-import type { UpstreamConfig } from './config/gateway-config.ts'
+import type { CompiledConfig, CompiledUpstream, Route } from './config/compiled-config.ts'
 import { RequestHeaders } from './http/request-headers.ts'
 import type { Identifier } from './identity/caller.ts'
 import { MessageLimits, type MessageLimitsOptions } from './limits/message-limits.ts'
@@ -32,7 +31,7 @@ export interface GatewayParts {
   /** Identifies callers under `config`. The gateway starts and closes it. */
   readonly identifier: Identifier
   /** Makes the instances of an upstream. The gateway starts and closes it. */
-  readonly createUpstream: (name: string, config: UpstreamConfig) => Upstream
+  readonly createUpstream: (name: string, config: CompiledUpstream) => Upstream
   readonly metrics: MetricRegistry
   readonly logger: Logger
   /** Unique for each request. */

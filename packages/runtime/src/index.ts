@@ -36,17 +36,16 @@ export {
   type BackoffOptions,
   backoffDelayMs,
   RetriesExhausted,
-  type RetryAttempt,
   type RetryNotice,
   type RetryOptions,
   retry,
 } from './retry.ts'
-export { isRuntimeError, RuntimeAggregateError, RuntimeError, type RuntimeErrorCode } from './runtime-error.ts'
+export { isRuntimeError, RuntimeError, type RuntimeErrorCode } from './runtime-error.ts'
 export { bucketQuantile } from './sketches/bucket-bounds.ts'
 export { RollingHistogram } from './sketches/rolling-histogram.ts'
 export { type RatioCounts, RollingRatio } from './sketches/rolling-ratio.ts'
 export { SlidingCounter, type SlidingCounterOptions } from './sketches/sliding-counter.ts'
-export { mergeTopK, RecentTopK, TopK, type TopKOptions, type TopKSnapshot } from './sketches/top-k.ts'
-export { SnowflakeGenerator, type SnowflakeOptions } from './snowflake.ts'
+export { mergeTopK, RecentTopK, type TopKSnapshot } from './sketches/top-k.ts'
+export { SnowflakeGenerator, type SnowflakeOptions } from './snowflake-generator.ts'
 export { decodeSnowflake, SNOWFLAKE_EPOCH_MS, type SnowflakeParts } from './snowflake-id.ts'
 export { StartupGraph, type StartupPart, startupLevels } from './startup-graph.ts'

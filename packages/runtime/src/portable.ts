@@ -22,6 +22,6 @@ export {
 } from './retry.ts'
 export { isRuntimeError, RuntimeError, type RuntimeErrorCode } from './runtime-error.ts'
 export { SlidingCounter, type SlidingCounterOptions } from './sketches/sliding-counter.ts'
-export { SnowflakeGenerator, type SnowflakeOptions } from './snowflake.ts'
+export { SnowflakeGenerator, type SnowflakeOptions } from './snowflake-generator.ts'
 export { decodeSnowflake, type SnowflakeParts } from './snowflake-id.ts'
 export { StartupGraph, type StartupPart, startupLevels } from './startup-graph.ts'

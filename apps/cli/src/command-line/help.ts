@@ -1,7 +1,6 @@
 import { EXIT_CODE_MEANINGS } from '../output/cli-error.ts'
-import type { Flags } from './arguments.ts'
-import { placeholder } from './arguments.ts'
-import type { Command } from './command.ts'
+import type { Command, Flags } from './command.ts'
+import { placeholder } from './command.ts'
 import { flagsOf, usageOf } from './parse.ts'
 
 const WIDTH = 100

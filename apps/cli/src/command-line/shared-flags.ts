@@ -1,8 +1,8 @@
 import type { CheckRequest, Descriptors } from '@sluice/contract'
 import { usageError } from '../output/cli-error.ts'
 import { quoted } from '../output/text.ts'
-import type { Flag, GivenFlags } from './arguments.ts'
-import { flag, toggle } from './arguments.ts'
+import type { Flag, GivenFlags } from './command.ts'
+import { flag, toggle } from './command.ts'
 
 /** Flags of every command. */
 export const COMMON_FLAGS: Readonly<Record<'json' | 'help', Flag<'switch'>>> = {

@@ -1,7 +1,6 @@
 import type { CheckAnswer, Explanation, RuleExplanation } from '@sluice/contract'
-import { needed, toggle } from '../command-line/arguments.ts'
 import type { Command } from '../command-line/command.ts'
-import { command } from '../command-line/command.ts'
+import { command, needed, toggle } from '../command-line/command.ts'
 import { CHECK_FLAGS, checkOf } from '../command-line/shared-flags.ts'
 import { EXIT_CODES } from '../output/cli-error.ts'
 import type { Paint } from '../output/terminal.ts'

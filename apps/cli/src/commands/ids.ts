@@ -1,8 +1,7 @@
 import { decodeSnowflake } from '@sluice/client'
 import { MOST_IDS } from '@sluice/contract'
-import { flag, several } from '../command-line/arguments.ts'
 import type { Command } from '../command-line/command.ts'
-import { command } from '../command-line/command.ts'
+import { command, flag, several } from '../command-line/command.ts'
 import { usageError } from '../output/cli-error.ts'
 import { quoted, table } from '../output/text.ts'
 

@@ -1,5 +1,5 @@
 import { parseDocument } from 'yaml'
-import { parseInstant } from '../command-line/arguments.ts'
+import { parseInstant } from '../command-line/command.ts'
 import { CliError } from '../output/cli-error.ts'
 
 /** Fields that contain instants. Files may write them as dates. */

@@ -13,8 +13,7 @@ import type { ServiceMessages } from '../service-context.ts'
 import { systemOfProcess } from '../system.ts'
 import { ThreadMember } from '../thread-messages/message-bus.ts'
 import { ThreadLink } from '../thread-messages/thread-link.ts'
-import type { ToSupervisor, ToWorker } from './supervisor.ts'
-import type { WorkerData } from './workers.ts'
+import type { ToSupervisor, ToWorker, WorkerData } from './workers.ts'
 
 // A thread that serves requests. It does nothing before its supervisor sends `thread.start`.
 

@@ -3,7 +3,7 @@ import { answerSchema, requestSchema } from '../schema/json-schema.ts'
 import { entryName, instant, pageSchema, text, whole, words } from '../schema/value-schemas.ts'
 
 /** Longest time that a rotated key stays valid beside the new one. */
-export const LONGEST_OVERLAP_MS = 2_592_000_000
+const LONGEST_OVERLAP_MS = 2_592_000_000
 
 const ROLE = {
   description: 'What its holder may do with the admin API: all; change rules and callers; read; or nothing.',

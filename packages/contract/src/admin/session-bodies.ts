@@ -3,7 +3,7 @@ import { answerSchema, requestSchema } from '../schema/json-schema.ts'
 import { bodyOf, flag, instant, pageSchema, text, words } from '../schema/value-schemas.ts'
 
 /** The header that carries the token of {@link SESSION_STATE} with every change made by a session. */
-export const CSRF_HEADER = 'X-CSRF-Token'
+const CSRF_HEADER = 'X-CSRF-Token'
 
 export const SIGN_IN_REQUEST = requestSchema('SignInRequest', {
   description: 'The API key to sign in with.',

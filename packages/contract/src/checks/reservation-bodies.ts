@@ -11,7 +11,7 @@ import { CHECK_EXAMPLE, CHECK_PROPERTIES, CHECK_RULES, MOST_TOKENS, validRequest
 export const LONGEST_RESERVATION_ID = 8192
 
 /** Longest time that a reservation may be held unsettled. */
-export const LONGEST_RESERVATION_MS = 86_400_000
+const LONGEST_RESERVATION_MS = 86_400_000
 
 /** Longest time that a request waits for a slot. */
 export const LONGEST_WAIT_MS = 30_000

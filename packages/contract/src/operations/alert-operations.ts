@@ -29,7 +29,7 @@ export const ALERT_OPERATIONS = operations('alerts', {
     path: '/admin/alerts/{id}/acknowledge',
     role: 'admin',
     summary: 'Acknowledges an alert',
-    description: 'The alert is not sent again while it goes on. Holds for all nodes, whichever node is asked.',
+    description: 'The alert is not sent again while it goes on. Applies to all nodes.',
     parameters: WHICH,
     body: ref<AcknowledgeRequest>(ACKNOWLEDGE_REQUEST),
     answers: { 200: { description: 'The alert.', schema: ref<Alert>(ALERT) } },
@@ -42,7 +42,7 @@ export const ALERT_OPERATIONS = operations('alerts', {
     summary: 'Silences an alert',
     description:
       'The alert is listed as before, and not sent to anybody until its time is over. Later alerts of the same rule ' +
-      'and scope are silenced too. Holds for all nodes, whichever node is asked.',
+      'and scope are silenced too. Applies to all nodes.',
     parameters: WHICH,
     body: ref<SilenceRequest>(SILENCE_REQUEST),
     answers: { 200: { description: 'The alert.', schema: ref<Alert>(ALERT) } },

@@ -3,8 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Limit } from '../rule/limit.ts'
 import type { Rule } from '../rule/rule.ts'
 import { compileRule } from '../rule-kinds.ts'
-import { createVerdict, type State, step, type Verdict } from './algorithm.ts'
-import { algorithmOf } from './registry.ts'
+import { algorithmOf, createVerdict, type State, step, type Verdict } from './algorithm.ts'
 
 const SECOND = 1_000_000
 

@@ -1,8 +1,7 @@
 import type { AbortSignalLike } from '../system/abort.ts'
 import { orAborted, pause } from '../system/abort.ts'
-import type { Clock } from '../system/clock.ts'
-import { MICROS_PER_MS } from '../system/clock.ts'
-import type { Timers } from '../system/timers.ts'
+import type { Clock, Timers } from '../system/clock-and-timers.ts'
+import { MICROS_PER_MS } from '../system/clock-and-timers.ts'
 import type { Decision, Denied } from './decision.ts'
 import type { KeyQueue } from './key-queue.ts'
 

@@ -1,7 +1,7 @@
 import type { Limit } from '../rule/limit.ts'
-import { quotaUnitOf, windowMsOf } from '../rule/limit-window.ts'
+import { quotaUnitOf, windowMsOf } from '../rule/limit.ts'
 import type { Batch, Failure, Item, Mode, Receipt } from '../store/store.ts'
-import { MICROS_PER_MS } from '../system/clock.ts'
+import { MICROS_PER_MS } from '../system/clock-and-timers.ts'
 
 /**
  * Why a call was denied. `limit`: not now, come back after `retryAfterMs`. `never`: the cost is more than the limit can

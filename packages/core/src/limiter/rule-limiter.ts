@@ -8,10 +8,9 @@ import { CallbackStore, completeAfter, type PendingBatch } from '../store/callba
 import { checkKey } from '../store/key.ts'
 import { receiptOf } from '../store/receipt.ts'
 import type { Answer, Batch, Mode, Receipt, Settlement, Store } from '../store/store.ts'
-import type { Clock } from '../system/clock.ts'
-import { MICROS_PER_MS } from '../system/clock.ts'
+import type { Clock, Timers } from '../system/clock-and-timers.ts'
+import { MICROS_PER_MS } from '../system/clock-and-timers.ts'
 import type { Random } from '../system/random.ts'
-import type { Timers } from '../system/timers.ts'
 import type { Obstacle } from './acquire.ts'
 import { denialInsteadOf, waitForTurn, waitInQueue } from './acquire.ts'
 import {

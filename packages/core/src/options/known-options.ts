@@ -1,8 +1,7 @@
 import { SluiceError } from '../errors.ts'
 import type { AbortSignalLike } from '../system/abort.ts'
-import type { Clock } from '../system/clock.ts'
+import type { Clock, Timers } from '../system/clock-and-timers.ts'
 import type { Random } from '../system/random.ts'
-import type { Timers } from '../system/timers.ts'
 import { optionAdvice } from './option-advice.ts'
 
 /**

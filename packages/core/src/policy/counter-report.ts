@@ -2,7 +2,7 @@ import { carriedBy } from '../algorithms/fixed-window.ts'
 import type { Limit } from '../rule/limit.ts'
 import { createBatch, createItem } from '../store/batch.ts'
 import type { Batch, Item } from '../store/store.ts'
-import { MICROS_PER_MS } from '../system/clock.ts'
+import { MICROS_PER_MS } from '../system/clock-and-timers.ts'
 
 /** How one counter stands. */
 export interface CounterReport {

@@ -1,7 +1,7 @@
 import type { Decision, DenyReason, LimitReport, Remaining } from '../limiter/decision.ts'
 import { limitOfDecision } from '../limiter/decision.ts'
 import type { Limit } from '../rule/limit.ts'
-import { quotaUnitOf, windowMsOf } from '../rule/limit-window.ts'
+import { quotaUnitOf, windowMsOf } from '../rule/limit.ts'
 import type { Failure } from '../store/store.ts'
 import type { CompiledRule } from './limits/compiled-rule.ts'
 

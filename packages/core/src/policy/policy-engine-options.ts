@@ -3,9 +3,8 @@ import type { Duration } from '../rule/duration.ts'
 import type { Rule } from '../rule/rule.ts'
 import type { Mode, Store } from '../store/store.ts'
 import type { AbortSignalLike } from '../system/abort.ts'
-import type { Clock } from '../system/clock.ts'
+import type { Clock, Timers } from '../system/clock-and-timers.ts'
 import type { Random } from '../system/random.ts'
-import type { Timers } from '../system/timers.ts'
 import type { Block } from './entries/live-entry.ts'
 import type { CostFunction } from './limits/compiled-rule.ts'
 import type { PolicyObserver } from './policy-event.ts'
@@ -23,7 +22,7 @@ export interface PolicyEngineOptions<M extends Mode = Mode> {
   readonly ipv6PrefixLength?: number
   /**
    * The digest of an API key. With it, an override of the dimension `apiKey` for `digest:<digest>` holds for the key
-   * with this digest, so that nobody who sets it has to know the key. Called only for rules that have such overrides.
+   * with this digest, so that its author need not know the key. Called only for rules that have such overrides.
    */
   readonly apiKeyDigest?: (apiKey: string) => string
   /**

@@ -1,4 +1,4 @@
-import { MICROS_PER_MS } from '../system/clock.ts'
+import { MICROS_PER_MS } from '../system/clock-and-timers.ts'
 
 /** A period of the civil calendar in a time zone, as a window. */
 export interface CalendarPeriod {

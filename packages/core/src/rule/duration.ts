@@ -1,5 +1,5 @@
 import { SluiceError } from '../errors.ts'
-import { MICROS_PER_MS } from '../system/clock.ts'
+import { MICROS_PER_MS } from '../system/clock-and-timers.ts'
 
 type DurationUnit = 'ms' | 's' | 'm' | 'h' | 'd' | 'w'
 

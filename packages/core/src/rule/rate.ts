@@ -1,4 +1,4 @@
-import { MICROS_PER_SECOND } from '../system/clock.ts'
+import { MICROS_PER_SECOND } from '../system/clock-and-timers.ts'
 
 /**
  * A constant rate as a fraction: `units / micros` micro-units flow in every microsecond, which is the same number as

@@ -1,6 +1,5 @@
 import type { Ask, State, Verdict } from '../algorithms/algorithm.ts'
-import { createVerdict, NEVER } from '../algorithms/algorithm.ts'
-import { algorithmOf } from '../algorithms/registry.ts'
+import { algorithmOf, createVerdict, NEVER } from '../algorithms/algorithm.ts'
 import type { Limit } from '../rule/limit.ts'
 import type { Batch, Item } from './store.ts'
 

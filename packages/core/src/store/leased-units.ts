@@ -1,6 +1,5 @@
 import type { Ask, State, Verdict } from '../algorithms/algorithm.ts'
-import { NEVER } from '../algorithms/algorithm.ts'
-import { algorithmOf } from '../algorithms/registry.ts'
+import { algorithmOf, NEVER } from '../algorithms/algorithm.ts'
 import { SluiceError } from '../errors.ts'
 import type { Limit } from '../rule/limit.ts'
 import type { Batch } from './store.ts'

@@ -1,4 +1,4 @@
-import type { Timers } from './timers.ts'
+import type { Timers } from './clock-and-timers.ts'
 
 /** The part of the platform's `AbortSignal` that is used. Every `AbortSignal` is one. */
 export interface AbortSignalLike {

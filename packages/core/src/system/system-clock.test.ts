@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { SystemClock, systemMonotonicMs } from './clock.ts'
+import { SystemClock, systemMonotonicMs } from './clock-and-timers.ts'
 
 /** A fake wall clock that counts its readings, and callbacks that `endRun` runs. */
 function source() {

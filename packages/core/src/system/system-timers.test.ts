@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { systemTimers } from './timers.ts'
+import { systemTimers } from './clock-and-timers.ts'
 
 const DAY_MS = 86_400_000
 

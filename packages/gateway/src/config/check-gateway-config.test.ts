@@ -59,7 +59,7 @@ describe('a gateway configuration', () => {
       instances: [{ url: 'https://shop.internal', weight: 2 }, { url: 'https://[2001:db8::1]:8443' }],
       balance: 'hash',
       hashBy: 'cookie:session',
-      protocol: 'http2',
+      protocol: 'http1',
       tls: { serverName: 'shop' },
       health: { active: { path: '/health', interval: '5s' }, passive: { failures: 3, pause: '5s' } },
       slowStart: '30s',
@@ -109,7 +109,7 @@ describe('a gateway configuration', () => {
       '503',
       'a status below 500',
     ],
-    ['no duration', { timeouts: { connect: '0s' } }, '/timeouts/connect', '"0s"', 'above 0'],
+    ['no duration', { timeouts: { headers: '0s' } }, '/timeouts/headers', '"0s"', 'above 0'],
     ['a missing page', { denial: { body: 'file:bsy.html' } }, '/denial/body', 'missing', 'a file that exists'],
     ['limits off and a charge', { limits: 'off', charge: { only: [401] } }, '/charge', 'limits: off', 'one of'],
     ['a foreign prefix', { rewrite: { stripPrefix: '/api' } }, '/rewrite/stripPrefix', '"/api"', 'begins with it'],
@@ -206,19 +206,6 @@ describe('a gateway configuration', () => {
       '"bb"',
       'did you mean "b"?',
     ],
-    [
-      'a cycle',
-      {
-        services: {
-          a: { url: 'tcp://h:1', dependsOn: ['b'] },
-          b: { url: 'tcp://h:2', dependsOn: ['c'] },
-          c: { url: 'tcp://h:3', dependsOn: ['a'] },
-        },
-      },
-      '/services/a/dependsOn',
-      'a -> b -> c -> a',
-      'no service before itself',
-    ],
     ['a service without port', { services: { a: { url: 'tcp://h' } } }, '/services/a/url', '"tcp://h"', 'its port'],
   ])('rejects %s of the gateway', (_, options, path, received, expected) => {
     expect(withOptions(options)).toEqual([
@@ -226,6 +213,21 @@ describe('a gateway configuration', () => {
         path: `/gateway${path}`,
         received: expect.stringContaining(received),
         expected: expect.stringContaining(expected),
+      },
+    ])
+  })
+
+  it('names a cycle of services, and nothing else', () => {
+    const services = {
+      'a 1': { url: 'tcp://h:1', dependsOn: ['b'] },
+      b: { url: 'tcp://h:2', dependsOn: ['c'] },
+      c: { url: 'tcp://h:3', dependsOn: ['a 1'] },
+    }
+    expect(withOptions({ services })).toEqual([
+      {
+        path: '/gateway/services/a 1/dependsOn',
+        received: 'a cycle: a 1 -> b -> c -> a 1',
+        expected: 'no service before itself',
       },
     ])
   })
@@ -260,6 +262,23 @@ describe('routes', () => {
       ],
       upstreams: { shop: SHOP },
     })
+
+  it('have no time limit for connecting: connections are those of all routes', () => {
+    expect(problemsOf({ routes: [{ ...ROUTE, timeouts: { connect: '1s' } }], upstreams: { shop: SHOP } })).toEqual([
+      { path: '/routes/0/timeouts/connect', received: 'an unknown property', expected: 'only headers, idle, total' },
+    ])
+  })
+
+  it('have no limits of WebSockets with an upstream that is asked over HTTP/2', () => {
+    const routes = [{ ...ROUTE, webSocket: { messagesPerSecond: 5 } }]
+    expect(problemsOf({ routes, upstreams: { shop: { ...SHOP, protocol: 'http2' } } })).toEqual([
+      {
+        path: '/routes/0/webSocket',
+        received: 'given for the upstream "shop" with "protocol: http2"',
+        expected: expect.stringContaining('not opened over HTTP/2'),
+      },
+    ])
+  })
 
   it('have names of their own', () => {
     expect(problemsOf({ routes: [ROUTE, { ...ROUTE, match: { path: '/x' } }], upstreams: { shop: SHOP } })).toEqual([

@@ -1,6 +1,6 @@
 import { ProblemList, pointerTo, SchemaCheck } from '@sluice/core/internal'
 import type { GatewayParts, RuleSetProblem } from '@sluice/core/policy'
-import { startupLevels } from '@sluice/runtime'
+import { isRuntimeError, startupLevels } from '@sluice/runtime'
 import { GatewayCheck } from './check-context.ts'
 import { checkCertificate, checkKeySet } from './file-checks.ts'
 import type { GatewayConfig, GatewayOptionsConfig } from './gateway-config.ts'
@@ -74,7 +74,8 @@ function checkServices(check: GatewayCheck, services: NonNullable<GatewayOptions
   try {
     startupLevels(known.map((name) => ({ name, dependsOn: services[name]?.dependsOn })))
   } catch (error) {
-    const cycle = /[^\s"]+(?: -> [^\s"]+)+/.exec((error as Error).message)?.[0] ?? ''
+    if (!isRuntimeError(error)) throw error
+    const cycle = error.received
     const [first = ''] = cycle.split(' -> ')
     check.add(`${pointerTo('/gateway/services', first)}/dependsOn`, `a cycle: ${cycle}`, 'no service before itself')
   }

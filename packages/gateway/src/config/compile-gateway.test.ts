@@ -27,7 +27,7 @@ describe('a compiled configuration', () => {
   it('has the defaults', () => {
     expect(compile({})).toMatchObject({
       options: {},
-      upstreams: new Map([['shop', SHOP]]),
+      upstreams: new Map([['shop', { ...SHOP, connectMs: 2000 }]]),
       trustedProxies: [],
       proxyProtocolFrom: [],
       accessLog: 'off',
@@ -125,6 +125,13 @@ describe('a compiled configuration', () => {
     const later = new Date(1)
     utimesSync(keyFile, later, later)
     expect(compile(config).upstreams).not.toEqual(before.upstreams)
+  })
+
+  it('has other upstreams when the time limit for connecting is another', () => {
+    const limits = ['1s', '1s', '2s'].map((connect) => compile({ gateway: { timeouts: { connect } } }).upstreams)
+    expect(limits[1]).toEqual(limits[0])
+    expect(limits[2]).not.toEqual(limits[0])
+    expect(limits.map((upstreams) => upstreams.get('shop')?.connectMs)).toEqual([1000, 1000, 2000])
   })
 
   it('is not made of a configuration with problems', () => {

@@ -28,10 +28,11 @@ export function compileGateway(config: GatewayConfig, { folder }: GatewayCheckOp
   const problems = checkGatewayConfig(config as Parameters<typeof checkGatewayConfig>[0], { folder })
   if (problems.length > 0) throw new RuleSetError(problems, 'the gateway configuration')
   const { gateway = {}, routes = [], upstreams = {} } = config
+  const parts = { gateway, folder }
   return {
     options: withAbsolutePaths(gateway, folder),
-    router: compileRouter(routes, { gateway, folder }),
-    upstreams: new Map(Object.entries(upstreams).map(([name, upstream]) => [name, compileUpstream(upstream, folder)])),
+    router: compileRouter(routes, parts),
+    upstreams: new Map(Object.entries(upstreams).map(([name, upstream]) => [name, compileUpstream(upstream, parts)])),
     files: [
       ...routes.flatMap((route) => pageFile(route, folder)),
       ...Object.values(upstreams).flatMap((upstream) => tlsFiles(upstream, folder)),
@@ -43,12 +44,12 @@ export function compileGateway(config: GatewayConfig, { folder }: GatewayCheckOp
   }
 }
 
-interface RouteParts {
+interface CompileParts {
   readonly gateway: GatewayOptionsConfig
   readonly folder: string
 }
 
-function compileRouter(configs: readonly RouteConfig[], parts: RouteParts): Router {
+function compileRouter(configs: readonly RouteConfig[], parts: CompileParts): Router {
   const routes = configs.map((config) => compileRoute(config, parts))
   const table = new RouteTable(configs.map((config, index) => routeEntry(config, routes[index]!)))
   return {
@@ -74,7 +75,7 @@ function routeEntry({ match, rewrite, charge, blockAfter, webSocket }: RouteConf
   }
 }
 
-function compileRoute(config: RouteConfig, { gateway, folder }: RouteParts): Route {
+function compileRoute(config: RouteConfig, { gateway, folder }: CompileParts): Route {
   const { blockAfter, denial, webSocket, retries = {} } = config
   return {
     name: config.name,
@@ -169,7 +170,8 @@ function withAbsolutePaths(options: GatewayOptionsConfig, folder: string): Gatew
 
 const TLS_FILES = ['ca', 'cert', 'key'] as const
 
-function compileUpstream(upstream: UpstreamConfig, folder: string): CompiledUpstream {
+function compileUpstream(written: UpstreamConfig, { gateway, folder }: CompileParts): CompiledUpstream {
+  const upstream = { ...written, connectMs: compileTimeouts(gateway.timeouts ?? {}).connectMs }
   const { tls } = upstream
   if (tls === undefined) return upstream
   const named = TLS_FILES.filter((name) => tls[name] !== undefined)

@@ -76,8 +76,11 @@ export interface Router {
   readonly routes: readonly Route[]
 }
 
-/** An upstream as it was written, with something that changes when one of its files does. */
+/** An upstream as it was written, and what else decides whether it is the same in another configuration. */
 export interface CompiledUpstream extends UpstreamConfig {
+  /** Longest wait for a connection to an instance. Default: 2 s. */
+  readonly connectMs?: number
+  /** Change when one of its files does. */
   readonly fileStamps?: readonly string[]
 }
 

@@ -92,9 +92,13 @@ export interface TlsConfig {
 }
 
 /** All in milliseconds or as text such as `5s`. */
-export interface TimeoutsConfig {
-  /** To connect to an instance. Default: 2 s. */
+export interface TimeoutsConfig extends RouteTimeoutsConfig {
+  /** To connect to an instance. Default: 2 s. Not of one route: connections are those of all routes. */
   readonly connect?: number | string
+}
+
+/** All in milliseconds or as text such as `5s`. */
+export interface RouteTimeoutsConfig {
   /** From the last byte of a request to the headers of its response. Default: 30 s. */
   readonly headers?: number | string
   /** Without a byte in either direction. Default: 60 s. */
@@ -191,7 +195,7 @@ export interface RouteConfig {
     /** Resource whose rules count bytes. Default: none. */
     readonly byteResource?: string
   }
-  readonly timeouts?: TimeoutsConfig
+  readonly timeouts?: RouteTimeoutsConfig
   readonly maxBodyBytes?: number
   readonly retries?: RetriesConfig
   /** Of this traffic when capacity is short: lower goes first. 0 to 3. Default: 1. */

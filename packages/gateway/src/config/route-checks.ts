@@ -15,6 +15,10 @@ export function checkRoutes(check: GatewayCheck, { routes = [], upstreams = {}, 
     checkMatch(check, route, path)
     checkResponses(check, route, path)
     checkWebSocket(check, route, `${path}/webSocket`)
+    if (route.webSocket !== undefined && upstreams[route.upstream]?.protocol === 'http2') {
+      const expected = 'an upstream with "protocol: http1": WebSockets are not opened over HTTP/2'
+      check.add(`${path}/webSocket`, `given for the upstream "${route.upstream}" with "protocol: http2"`, expected)
+    }
     if (route.auth === 'required' && !hasIdentities && check.isSound('/gateway')) {
       const expected = 'consumers or jwt in gateway: without them every request gets 401'
       check.add(`${path}/auth`, '"required"', expected)

@@ -1,5 +1,11 @@
 import type { JsonSchema } from '@sluice/core/internal'
-import type { RetriesConfig, RouteConfig, RouteMatchConfig, TimeoutsConfig } from './gateway-config.ts'
+import type {
+  RetriesConfig,
+  RouteConfig,
+  RouteMatchConfig,
+  RouteTimeoutsConfig,
+  TimeoutsConfig,
+} from './gateway-config.ts'
 import { AUTH_MODES, DEFAULTS } from './gateway-config.ts'
 import { choiceSchema, durationSchema, objectSchema, textsSchema } from './object-schema.ts'
 
@@ -78,15 +84,26 @@ const routeMatch = objectSchema<RouteMatchConfig>({
   required: {},
 })
 
+const ROUTE_TIMEOUTS = {
+  headers: durationSchema('From the last byte of a request to the headers of its response.', DEFAULTS.headersMs),
+  idle: durationSchema('Without a byte in either direction.', DEFAULTS.idleMs),
+  total: durationSchema('For the whole exchange. Default: no limit, because streams and events have none.'),
+}
+
 const timeouts = objectSchema<TimeoutsConfig>({
   description: 'How long a request may take.',
   examples: [{ connect: '1s', headers: '10s' }],
   properties: {
-    connect: durationSchema('To connect to an instance.', DEFAULTS.connectMs),
-    headers: durationSchema('From the last byte of a request to the headers of its response.', DEFAULTS.headersMs),
-    idle: durationSchema('Without a byte in either direction.', DEFAULTS.idleMs),
-    total: durationSchema('For the whole exchange. Default: no limit, because streams and events have none.'),
+    connect: durationSchema('To connect to an instance, for all routes.', DEFAULTS.connectMs),
+    ...ROUTE_TIMEOUTS,
   },
+  required: {},
+})
+
+const routeTimeouts = objectSchema<RouteTimeoutsConfig>({
+  description: 'Other timeouts for this route. Default: those of gateway.',
+  examples: [{ headers: '10s', total: '1m' }],
+  properties: ROUTE_TIMEOUTS,
   required: {},
 })
 
@@ -284,7 +301,7 @@ const route = objectSchema<RouteConfig>({
     blockAfter,
     denial,
     webSocket,
-    timeouts: { $ref: '#/$defs/timeouts', description: 'Other timeouts for this route. Default: those of gateway.' },
+    timeouts: routeTimeouts,
     maxBodyBytes: {
       $ref: '#/$defs/maxBodyBytes',
       description: 'Largest request body. Default: that of gateway.',

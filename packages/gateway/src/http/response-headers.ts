@@ -1,4 +1,16 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { GatewayAnswer } from './problems.ts'
+import {
+  CONNECTION,
+  CONTENT_LENGTH,
+  GRPC_STATUS,
+  type HeaderName,
+  headerNameOf,
+  LEGACY_LIMIT,
+  REMOVE,
+  readHeaderName,
+  TRAILER,
+} from './response-header-names.ts'
 
 /** Headers of an upstream: buffers in turn from HTTP/1.1, an object from HTTP/2. */
 export type UpstreamHeaders =
@@ -6,25 +18,6 @@ export type UpstreamHeaders =
   | Readonly<Record<string, string | string[] | undefined>>
   | null
   | undefined
-
-/** Hop-by-hop headers by the length of their name, so that most names are compared with nothing. */
-const REMOVED: ReadonlyMap<number, readonly string[]> = byLength([
-  'connection',
-  'keep-alive',
-  'proxy-connection',
-  'proxy-authenticate',
-  'transfer-encoding',
-  'upgrade',
-  'x-request-id',
-])
-
-/** Fields that tell one number each, so that there can be only one set of them. */
-const LEGACY_FIELDS: ReadonlySet<string> = new Set([
-  'x-ratelimit-limit',
-  'x-ratelimit-remaining',
-  'x-ratelimit-reset',
-  'x-ratelimit-reset-after',
-])
 
 /** Headers of a response of an upstream, ready to be written. Reused for no second response. */
 export class ResponseHeaders {
@@ -40,10 +33,10 @@ export class ResponseHeaders {
   /** Where names of legacy rate limit fields of the upstream are in the list. Undefined without any. */
   #legacyAt: number[] | undefined
 
-  constructor(raw: UpstreamHeaders) {
-    if (Array.isArray(raw)) {
-      for (let index = 0; index < raw.length; index += 2) this.#add(textOf(raw[index]), textOf(raw[index + 1]))
-    } else if (raw !== null && raw !== undefined) this.#addObject(raw as Readonly<Record<string, string | string[]>>)
+  /** `read`: the same headers, as undici has read them. */
+  constructor(raw: UpstreamHeaders, read?: IncomingHttpHeaders) {
+    if (Array.isArray(raw)) this.#addList(raw, read)
+    else if (raw !== null && raw !== undefined) this.#addObject(raw as Readonly<Record<string, string | string[]>>)
     // Most upstreams name nothing in it.
     if (this.#connection !== undefined && this.#connection !== 'keep-alive') this.#removeNamed(this.#connection)
   }
@@ -58,7 +51,7 @@ export class ResponseHeaders {
   addLimits(own: Readonly<Record<string, string>>): void {
     const isOverruled = this.#legacyAt !== undefined && !this.#yields(own)
     for (const name in own) {
-      if (isOverruled && LEGACY_FIELDS.has(name.toLowerCase())) continue
+      if (isOverruled && headerNameOf(name).action === LEGACY_LIMIT) continue
       this.list.push(name, own[name]!)
     }
   }
@@ -72,34 +65,48 @@ export class ResponseHeaders {
     }
   }
 
-  #add(name: string, value: string): void {
-    const { length } = name
-    const removed = REMOVED.get(length)
-    if (removed !== undefined || length === 14 || length === 7 || length === 11) {
-      const lower = name.toLowerCase()
-      if (removed?.includes(lower) === true) {
-        if (lower === 'connection')
-          this.#connection = this.#connection === undefined ? value : `${this.#connection},${value}`
+  #addList(raw: readonly (Buffer | string)[], read: IncomingHttpHeaders | undefined): void {
+    for (let index = 0; index < raw.length; index += 2) {
+      const bytes = raw[index]!
+      const name = typeof bytes === 'string' ? headerNameOf(bytes) : readHeaderName(bytes)
+      if (name.action === REMOVE) continue
+      // A list, if the header is repeated.
+      const value = read?.[name.lower]
+      this.#add(name, typeof value === 'string' ? value : textOf(raw[index + 1]))
+    }
+  }
+
+  #add({ text, action }: HeaderName, value: string): void {
+    switch (action) {
+      case REMOVE:
         return
-      }
-      if (lower === 'content-length') this.contentLength = Number(value)
-      else if (lower === 'trailer') this.hasTrailer = true
-      else if (lower === 'grpc-status') this.isTrailersOnly = true
+      case CONNECTION:
+        this.#connection = this.#connection === undefined ? value : `${this.#connection},${value}`
+        return
+      case CONTENT_LENGTH:
+        this.contentLength = Number(value)
+        break
+      case TRAILER:
+        this.hasTrailer = true
+        break
+      case GRPC_STATUS:
+        this.isTrailersOnly = true
+        break
+      case LEGACY_LIMIT:
+        this.#legacyAt ??= []
+        this.#legacyAt.push(this.list.length)
+        break
     }
-    // X or x
-    if ((name.charCodeAt(0) | 0x20) === 0x78 && length >= 17 && LEGACY_FIELDS.has(name.toLowerCase())) {
-      this.#legacyAt ??= []
-      this.#legacyAt.push(this.list.length)
-    }
-    this.list.push(name, value)
+    this.list.push(text, value)
   }
 
   #addObject(headers: Readonly<Record<string, string | string[]>>): void {
     for (const name in headers) {
       if (name.startsWith(':')) continue
       const value = headers[name]!
-      if (typeof value === 'string') this.#add(name, value)
-      else for (const each of value) this.#add(name, each)
+      const named = headerNameOf(name)
+      if (typeof value === 'string') this.#add(named, value)
+      else for (const each of value) this.#add(named, each)
     }
   }
 
@@ -136,12 +143,6 @@ export class ResponseHeaders {
 /** The headers of an answer that the gateway gives itself, with those of its limits. */
 export function answerHeaders(answer: GatewayAnswer, requestId: string): string[] {
   return [...answer.headers, 'Content-Length', String(Buffer.byteLength(answer.body)), 'X-Request-Id', requestId]
-}
-
-function byLength(names: readonly string[]): ReadonlyMap<number, readonly string[]> {
-  const found = new Map<number, string[]>()
-  for (const name of names) found.set(name.length, [...(found.get(name.length) ?? []), name])
-  return found
 }
 
 /** Headers are bytes: each becomes one character, and one byte again when it is written. */

@@ -35,7 +35,7 @@ export function readCredentials(request: CallerRequest, headers: readonly string
     if (name === 'authorization') {
       const credentials = credentialsIn(line)
       if (credentials !== undefined && !SCHEMES.has(credentials.scheme)) {
-        foreign = [...foreign, name, line]
+        foreign = [...foreign, ...passedOn(request, name, line)]
         continue
       }
       key = credentials?.key
@@ -60,13 +60,29 @@ export function withoutKeys(
   const kept: string[] = []
   for (const name of headers) {
     const lines = request.header(name)
-    if (lines === undefined) continue
+    if (lines === undefined || isHopByHop(request, name)) continue
     for (const line of typeof lines === 'string' ? [lines] : lines) {
       const key = (name === 'authorization' ? credentialsIn(line)?.key : undefined) ?? keyIn(line)
       if (key === undefined || !isKey(key)) kept.push(name, line)
     }
   }
   return kept
+}
+
+/** A header for the upstream, unless it is for this connection only. */
+function passedOn(request: CallerRequest, name: string, line: string): readonly string[] {
+  return isHopByHop(request, name) ? [] : [name, line]
+}
+
+/** Whether `Connection` declares a header as meant for this connection only. */
+function isHopByHop(request: CallerRequest, name: string): boolean {
+  const named = request.header('connection')
+  if (named === undefined) return false
+  return named
+    .toString()
+    .toLowerCase()
+    .split(',')
+    .some((token) => token.trim() === name)
 }
 
 function broken(problem: string): PresentedCredentials {

@@ -129,7 +129,7 @@ export class CredentialIdentifier implements Identifier {
     }
     const conclude = (verified: TokenAnswer): CallerAnswer => {
       if (isTokenProblem(verified)) return this.#rejectToken(verified, ip)
-      // Else whoever can choose a name at the issuer would get the limits and overrides of a consumer.
+      // Else a caller who can choose a name at the issuer would get the limits and overrides of a consumer.
       if (this.#consumers.hasName(verified.user)) return this.#fail('reserved-user', RESERVED_USER, ip)
       return this.#known(ip, verified, [...foreign, 'authorization', `Bearer ${secret}`])
     }

@@ -3,7 +3,7 @@ import { systemClock, systemTimers } from '@sluice/core'
 import type { RuleSet } from '@sluice/core/policy'
 import { seededRandom } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { configOf, RawClient, routeOf, startGateway, startUpstream } from '../gateway.test.support.ts'
+import { configOf, RawClient, routeOf, startGateway, startUpstream, until } from '../gateway.test.support.ts'
 import { CredentialIdentifier, type IdentifierParts, type IdentityConfig } from './identifier.ts'
 
 const PARTS: IdentifierParts = { clock: systemClock, random: seededRandom(1), timers: systemTimers }
@@ -49,6 +49,17 @@ describe('an upstream', () => {
     await ask({ authorization: 'Bearer of-the-upstream' })
     await ask({ authorization: 'Bearer k1' })
     expect(app.received.map(({ headers }) => headers.authorization)).toEqual(['Bearer of-the-upstream', undefined])
+  })
+
+  it.each(['optional', 'none'] as const)('gets no credential that Connection names: auth %s', async (auth) => {
+    const { app, port } = await scene({ consumers: [{ name: 'acme', keys: [hashOf('k1')] }] }, auth)
+    const client = new RawClient(port)
+    const send = (more: string): void => void client.send(`GET / HTTP/1.1\r\nHost: a\r\n${more}\r\n`)
+    send('Authorization: Basic of-the-upstream\r\nConnection: keep-alive, Authorization\r\n')
+    await until(() => app.received.length === 1)
+    send('Authorization: Basic of-the-upstream\r\nConnection: keep-alive\r\n')
+    await until(() => app.received.length === 2)
+    expect(app.received.map(({ headers }) => headers.authorization)).toEqual([undefined, 'Basic of-the-upstream'])
   })
 })
 

@@ -110,7 +110,10 @@ describe('through the gateway', () => {
   })
 
   it('a route without limits and with another resource counts nothing, or that resource', async () => {
-    const rules: PolicyRule[] = [{ ...RULE, resource: 'checkout', limit: 1 }]
+    const rules: PolicyRule[] = [
+      { ...RULE, resource: 'checkout', limit: 1 },
+      { ...RULE, name: 'internal', resource: '/internal/*', limit: 0 },
+    ]
     const { statuses } = await scene({
       rules,
       routes: [

@@ -225,8 +225,9 @@ export abstract class ClientExchange extends Exchange {
 
   #writeHead(list: string[]): void {
     writeHead(this.#response, this.status, list)
-    // Headers wait for the first byte of the body, which for a stream of events may take long.
-    if (this.#leftBytes !== 0) process.nextTick(flushHeaders, this.#response)
+    // Headers wait for the first byte of the body, which for a stream of events may take long. Those of a short body go
+    // out with it.
+    if (this.#leftBytes < 0 || this.#leftBytes > LONGEST_JOINED) process.nextTick(flushHeaders, this.#response)
   }
 
   #releaseHead(list: string[]): void {

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { type GatewayAnswer, problemAnswer } from '../http/problems.ts'
 import { ResponseHeaders, type UpstreamHeaders } from '../http/response-headers.ts'
@@ -109,11 +110,11 @@ export class HttpExchange extends ClientExchange implements Dispatcher.DispatchH
       return
     }
     this.#controller = controller
-    if (!this.hasBody) this.#isSent = true
+    // HTTP/1.1 sends headers together with the first byte of a body.
+    if (!this.hasBody || this.#attempt.protocol === 'http2') this.#isSent = true
   }
 
   onBodySent(): void {
-    this.#isSent = true
     this.moved()
   }
 
@@ -121,14 +122,14 @@ export class HttpExchange extends ClientExchange implements Dispatcher.DispatchH
     this.#isSent = true
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, read: IncomingHttpHeaders): void {
+    const headers = new ResponseHeaders(controller.rawHeaders as UpstreamHeaders, read)
     if (status < 200) {
-      this.sendInterim(status, new ResponseHeaders(controller.rawHeaders as UpstreamHeaders))
+      this.sendInterim(status, headers)
       return
     }
     this.#headersMs = this.parts.monotonicMs() - this.#sentMs
     this.#upstreamStatus = status
-    const headers = new ResponseHeaders(controller.rawHeaders as UpstreamHeaders)
     if (this.#retriesStatus(status)) {
       this.#isDiscarding = true
       const isShort = headers.contentLength >= 0 && headers.contentLength <= MOST_DISCARDED
@@ -241,7 +242,9 @@ export class HttpExchange extends ClientExchange implements Dispatcher.DispatchH
     const { route, upstream } = this.activeRoute!
     const { attempts, budget } = route.retries
     if (!isRetryable || this.attempts > attempts) return false
-    if (this.#isSent && (this.hasBody || !isIdempotent(this.method))) return false
+    // What was taken of a body is gone: it would be missing in the next attempt.
+    const isSent = this.#isSent || this.bytesIn > 0
+    if (isSent && (this.hasBody || !isIdempotent(this.method))) return false
     return upstream.takeRetry(budget)
   }
 

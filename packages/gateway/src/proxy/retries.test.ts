@@ -1,11 +1,13 @@
 import { once } from 'node:events'
-import type { AddressInfo, Socket } from 'node:net'
+import { createServer as createHttp2Server, type ServerHttp2Stream } from 'node:http2'
+import type { AddressInfo, Server, Socket } from 'node:net'
 import { createServer } from 'node:net'
 import { FakeClock, FakeTimers } from '@sluice/testing'
 import { freePort } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   configOf,
+  listen,
   RawClient,
   routeOf,
   startGateway,
@@ -14,6 +16,7 @@ import {
   turns,
   until,
 } from '../gateway.test.support.ts'
+import { createUpstream } from '../upstreams/create-upstream.ts'
 
 async function behind(urls: readonly string[], route = routeOf()): Promise<TestGateway & { timers: FakeTimers }> {
   const clock = new FakeClock()
@@ -141,6 +144,49 @@ describe('a request that an instance may have got', () => {
     const app = await startUpstream()
     expect(await sendThrough(await behind([closer.url, app.url]), bytes)).toMatch(/^HTTP\/1\.1 502 /)
     expect([closer.requests.length, app.received.length]).toEqual([1, 0])
+  })
+})
+
+/** Two instances that speak HTTP/2, of which the first one is asked first. */
+async function behindHttp2(calls: readonly ((stream: ServerHttp2Stream) => void)[]): Promise<TestGateway> {
+  const urls = await Promise.all(
+    calls.map(async (call) => {
+      const server = createHttp2Server()
+      server.on('stream', (stream) => {
+        stream.on('error', () => undefined)
+        call(stream)
+      })
+      return `http://127.0.0.1:${(await listen(server as unknown as Server)).port}`
+    }),
+  )
+  const instances = urls.map((url) => ({ url }))
+  const upstreams = new Map([['app', { instances, protocol: 'http2' as const }]])
+  const config = { ...configOf([routeOf()], {}), upstreams }
+  return await startGateway({ config, createUpstream: (name, upstream) => createUpstream(name, upstream) })
+}
+
+describe('a request over HTTP/2 that an instance may have got', () => {
+  it.each([
+    ['its headers', ''],
+    ['a part of its body', 'hel'],
+  ])('is not sent again, if that was %s', async (_title, body) => {
+    let received = 0
+    const breaks = (stream: ServerHttp2Stream): void => {
+      received++
+      const end = (): void => stream.session!.destroy()
+      if (body === '') end()
+      else stream.once('data', end)
+    }
+    const answers = (stream: ServerHttp2Stream): void => {
+      received++
+      stream.respond({ ':status': 200 })
+      stream.end()
+    }
+    const { port } = await behindHttp2([breaks, answers])
+    const client = new RawClient(port)
+    client.send(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n${body}`)
+    expect(await client.until('\r\n\r\n')).toMatch(/^HTTP\/1\.1 502 /)
+    expect(received).toBe(1)
   })
 })
 

@@ -240,10 +240,10 @@ describe('a request body', () => {
   })
 
   it.each([
-    ['announced', 'Content-Length: 11\r\n\r\nhello world'],
-    ['counted', 'Transfer-Encoding: chunked\r\n\r\n6\r\nhello \r\n5\r\nworld\r\n0\r\n\r\n'],
-  ])('that is too long is answered with 413 when its length is %s', async (_title, rest) => {
-    const { port } = await through(
+    ['announced', 'Content-Length: 11\r\n\r\nhello world', 0],
+    ['counted', 'Transfer-Encoding: chunked\r\n\r\n6\r\nhello \r\n5\r\nworld\r\n0\r\n\r\n', 1],
+  ])('that is too long is answered with 413 when its length is %s', async (_title, rest, attempts) => {
+    const { port, upstreams } = await through(
       (request, response) => {
         request.resume()
         request.on('end', () => response.end('ok'))
@@ -253,6 +253,7 @@ describe('a request body', () => {
     const client = new RawClient(port)
     client.send(`POST / HTTP/1.1\r\nHost: a\r\n${rest}`)
     expect(await client.until('}')).toMatch(/^HTTP\/1\.1 413 /)
+    expect(upstreams.get('app')!.asked).toHaveLength(attempts)
   })
 
   it.each([
@@ -379,7 +380,21 @@ describe('time limits', () => {
     await timers.advance(10_000 - 1)
     expect(client.text).toBe('')
     await timers.advance(WATCH_EVERY_MS)
-    expect(await client.until('}')).toMatch(/^HTTP\/1\.1 504 /)
+    // Not the time limit of undici for headers, which does not follow the clock of the test.
+    expect(await client.until('}')).toMatch(/^HTTP\/1\.1 504 [\s\S]*The time limit of the route is over/)
+  })
+
+  it('break off a response when the upstream stops in the middle of it', async () => {
+    const app = await startUpstream((_request, response) => {
+      response.writeHead(200, { 'Content-Length': 100 })
+      response.write('a part')
+    })
+    const route = routeOf({ timeouts: { ...routeOf().timeouts, idleMs: 50 } })
+    const { port, upstreams } = await startGateway({ config: configOf([route], { app: [app.url] }) })
+    const client = new RawClient(port)
+    client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    expect(await client.closed()).toMatch(/^HTTP\/1\.1 200 [\s\S]*a part$/)
+    expect(upstreams.get('app')!.outcomes).toMatchObject([{ kind: 'failure' }])
   })
 
   it('answer 408 when a client stops in the middle of its body', async () => {

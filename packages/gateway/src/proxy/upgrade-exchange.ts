@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Dispatcher } from 'undici'
+import { problemAnswer } from '../http/problems.ts'
 import { ResponseHeaders, type UpstreamHeaders } from '../http/response-headers.ts'
 import type { ActiveConfig } from './active-config.ts'
 import type { HttpIo } from './client-exchange.ts'
@@ -9,6 +10,11 @@ import { HttpExchange } from './http-exchange.ts'
 import { Tunnel } from './websocket/tunnel.ts'
 
 const SWITCHING_PROTOCOLS = 101
+
+const NO_WEBSOCKETS = problemAnswer(
+  'bad-gateway',
+  'The upstream is asked over HTTP/2, over which the gateway opens no WebSockets.',
+)
 
 /** A request and the connection that is to become a WebSocket. */
 export interface UpgradeIo extends HttpIo {
@@ -35,6 +41,13 @@ export class UpgradeExchange extends HttpExchange {
 
   override leave(): void {
     this.#tunnel?.leave()
+  }
+
+  protected override forward(): void {
+    const { route } = this.activeRoute!
+    // A stream of HTTP/2 may become a WebSocket, with a handshake that clients of HTTP/1.1 do not know.
+    if (this.active.config.upstreams.get(route.upstream)?.protocol === 'http2') this.answer(NO_WEBSOCKETS)
+    else super.forward()
   }
 
   protected override get upgrade(): string | null {

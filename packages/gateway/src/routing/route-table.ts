@@ -71,7 +71,7 @@ export class RouteTable<T> {
 
   /** Undefined if there is no route, or if the path is ambiguous. */
   find(request: RoutedRequest): T | undefined {
-    const found = this.#tableOf(request.host).findNoted(pathOf(normalTarget(request.path)), request.method)
+    const found = this.#tableOf(request).findNoted(pathOf(normalTarget(request.path)), request.method)
     found.note ??= choiceOf(found.matches.byReading)
     const choice = found.note as Choice<T>
     return choice.only === undefined ? choose(choice, request)?.value : choice.only.value
@@ -80,13 +80,16 @@ export class RouteTable<T> {
   /** Whether servers may read the path of a request without a route as one that has a route. */
   isAmbiguous(request: RoutedRequest): boolean {
     const path = pathOf(normalTarget(request.path))
-    const lists = this.#tableOf(request.host).findByReading(path, request.method)
+    const lists = this.#tableOf(request).findByReading(path, request.method)
     const choice = choiceOf(lists)
     if (choice.only !== undefined || choose(choice, request) !== undefined) return false
     return choice.byReading.some((list) => firstMatch(list, request) !== undefined)
   }
 
-  #tableOf(host: string | undefined): ResourceTable<Candidate<T>> {
+  #tableOf(request: RoutedRequest): ResourceTable<Candidate<T>> {
+    // Where no route names a host, it need not be read.
+    if (this.#exact.size === 0 && this.#wildcards.size === 0) return this.#anyHost
+    const { host } = request
     if (host === undefined) return this.#anyHost
     const name = host.endsWith('.') ? host.slice(0, -1) : host
     const exact = this.#exact.get(name)

@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ConnectionPool } from './connection-pool.ts'
 
-/** An upstream that answers with the path when it is told to, and a pool with a number of connections to it. */
+/** An upstream that answers with the path on demand, and a pool with a number of connections to it. */
 async function start(connections: number) {
   const held: { readonly path: string; readonly response: ServerResponse }[] = []
   const sockets = new Set<Socket>()

@@ -30,7 +30,7 @@ export class ConnectionPool extends Dispatcher {
   #closed: PromiseWithResolvers<void> | undefined
   #isClosing = false
 
-  /** `connections`: at most so many are open. */
+  /** `connections`: maximum number of open ones. */
   constructor(origin: URL, options: Client.Options & { readonly connections: number }) {
     super()
     const { connections, ...clientOptions } = options

@@ -1,5 +1,6 @@
 import { systemRandom, systemTimers } from '@sluice/core'
 import { systemMonotonicMs } from '@sluice/core/internal'
+import type { CompiledUpstream } from '../config/compiled-config.ts'
 import { DEFAULTS, type UpstreamConfig } from '../config/gateway-config.ts'
 import { type Balancer, createBalancer } from './balancer.ts'
 import type { Instance } from './instance.ts'
@@ -10,8 +11,7 @@ import { RetryBudget } from './retry-budget.ts'
 import type { Attempt, BalancedRequest, NoInstance, Upstream, UpstreamStats } from './upstream.ts'
 
 /**
- * What an upstream needs of its process. Defaults: clock, timers, randomness and name resolution of the system, no log,
- * 2 s to connect.
+ * What an upstream needs of its process. Defaults: clock, timers, randomness and name resolution of the system, no log.
  */
 export type UpstreamParts = Partial<InstanceSetParts>
 
@@ -22,14 +22,13 @@ const MS_PER_SECOND = 1000
  *
  * @throws if a file of `tls` cannot be read, or an option is out of range
  */
-export function createUpstream(name: string, config: UpstreamConfig, parts: UpstreamParts = {}): Upstream {
+export function createUpstream(name: string, config: CompiledUpstream, parts: UpstreamParts = {}): Upstream {
   return new BalancedUpstream(name, config, {
     nowMs: systemMonotonicMs,
     timers: systemTimers,
     random: systemRandom,
     resolve: resolveBySystem,
     log: { info: () => undefined, warn: () => undefined },
-    connectTimeoutMs: DEFAULTS.connectMs,
     ...parts,
   })
 }
@@ -49,7 +48,7 @@ class BalancedUpstream implements Upstream {
   #withoutHealthy = 0
   #withoutCapacity = 0
 
-  constructor(name: string, config: UpstreamConfig, parts: InstanceSetParts) {
+  constructor(name: string, config: CompiledUpstream, parts: InstanceSetParts) {
     this.name = name
     this.hashBy = config.balance === 'hash' ? hashedValue(config) : undefined
     this.#nowMs = parts.nowMs
@@ -102,15 +101,17 @@ class BalancedUpstream implements Upstream {
   /** Fills `#candidates` with the usable instances that have room; returns how many are usable. */
   #findCandidates(priority: number, nowMs: number): number {
     const candidates = this.#candidates
-    candidates.length = 0
+    let count = 0
     let usable = 0
     for (const instance of this.#instances) {
       if (!instance.isUsable(nowMs)) continue
       usable++
       const { limit } = instance
       if (limit !== undefined && instance.inFlight >= this.#reserve.slotsFor(priority, limit.limit, nowMs)) continue
-      candidates.push(instance)
+      candidates[count++] = instance
     }
+    // To empty and refill it would allocate it anew.
+    if (candidates.length !== count) candidates.length = count
     return usable
   }
 

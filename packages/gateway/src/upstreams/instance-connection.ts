@@ -69,7 +69,11 @@ export class InstanceConnection {
     else this.dispatcher = new (isSecure ? SecureConnectionPool : ConnectionPool)(url, poolOptions)
   }
 
-  /** Opens a connection outside the pool, for an upgrade: always HTTP/1.1. */
+  get protocol(): 'http1' | 'http2' {
+    return this.#options.protocol
+  }
+
+  /** Opens a connection outside the pool, to find out whether that is accepted. */
   connect(): Promise<Socket> {
     const { protocol, port, hostname, host } = this.#url
     return new Promise((resolve, reject) => {

@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import type { Random, Timers } from '@sluice/core'
 import { Breaker, durationMs } from '@sluice/core/internal'
 import type { LogFields } from '@sluice/runtime'
+import type { CompiledUpstream } from '../config/compiled-config.ts'
 import { DEFAULTS, type InstanceConfig, type UpstreamConfig } from '../config/gateway-config.ts'
 import { AddressGuard } from './address-guard.ts'
 import { createConcurrencyLimit } from './concurrency-limit.ts'
@@ -19,7 +20,6 @@ export interface InstanceSetParts {
   readonly random: Random
   readonly resolve: Resolve
   readonly log: UpstreamLog
-  readonly connectTimeoutMs: number
 }
 
 /** The part of a logger that is used. */
@@ -60,7 +60,7 @@ interface RunningInstance {
  */
 export class InstanceSet {
   readonly #name: string
-  readonly #config: UpstreamConfig
+  readonly #config: CompiledUpstream
   readonly #parts: InstanceSetParts
   readonly #onChange: (instances: readonly Instance[]) => void
   readonly #connectionOptions: ConnectionOptions
@@ -71,7 +71,7 @@ export class InstanceSet {
 
   /** `onChange` is called whenever instances come or go, and once at the end of the constructor. */
   constructor(
-    { name, config }: { readonly name: string; readonly config: UpstreamConfig },
+    { name, config }: { readonly name: string; readonly config: CompiledUpstream },
     parts: InstanceSetParts,
     onChange: (instances: readonly Instance[]) => void,
   ) {
@@ -79,7 +79,7 @@ export class InstanceSet {
     this.#config = config
     this.#parts = parts
     this.#onChange = onChange
-    this.#connectionOptions = connectionOptionsOf(config, parts.connectTimeoutMs)
+    this.#connectionOptions = connectionOptionsOf(config)
     this.#slowStartMs = msOf(config.slowStart, 'slowStart', 0)
     this.#entries = config.instances.map((instance) => this.#createEntry(instance))
     this.#report()
@@ -245,14 +245,14 @@ async function closeInstance({ instance, connection, checker }: RunningInstance)
   await connection.close()
 }
 
-function connectionOptionsOf(config: UpstreamConfig, connectTimeoutMs: number): ConnectionOptions {
+function connectionOptionsOf(config: CompiledUpstream): ConnectionOptions {
   const { ca, cert, key, serverName } = config.tls ?? {}
   const contentOf = (file: string | undefined): string | undefined =>
     file === undefined ? undefined : readFileSync(file, 'utf8')
   return {
     protocol: config.protocol ?? 'http1',
     connections: config.connections ?? DEFAULTS.connections,
-    connectTimeoutMs,
+    connectTimeoutMs: config.connectMs ?? DEFAULTS.connectMs,
     guard: new AddressGuard(config.allowAddresses),
     tls: { ca: contentOf(ca), cert: contentOf(cert), key: contentOf(key), serverName },
   }

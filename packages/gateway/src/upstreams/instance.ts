@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net'
 import { type Breaker, NOT_ADMITTED } from '@sluice/core/internal'
 import type { ConcurrencyLimit } from './concurrency-limit.ts'
 import type { InstanceConnection } from './instance-connection.ts'
@@ -185,8 +184,8 @@ class InstanceAttempt implements Attempt {
     return this.#instance.connection.dispatcher
   }
 
-  connect(): Promise<Socket> {
-    return this.#instance.connection.connect()
+  get protocol(): Attempt['protocol'] {
+    return this.#instance.connection.protocol
   }
 
   finish(outcome: AttemptOutcome): void {

@@ -15,10 +15,10 @@ export interface Attempt {
   /** `http://host:port` as configured: label of metrics. */
   readonly url: string
   readonly dispatcher: Dispatcher
+  /** What the dispatcher speaks. */
+  readonly protocol: 'http1' | 'http2'
   /** Host and port, for requests that bring no `Host`. */
   readonly authority: string
-  /** Opens a connection for an upgrade, with the timeouts, the TLS options and the allowed addresses of the pool. */
-  connect(): Promise<import('node:net').Socket>
   /** Reports the outcome: to balancing, passive health, the breaker and the concurrency limit. */
   finish(outcome: AttemptOutcome): void
 }

@@ -1,7 +1,6 @@
 import type { AuditRecord } from '@sluice/contract'
-import { flag } from '../../command-line/arguments.ts'
 import type { Command } from '../../command-line/command.ts'
-import { command } from '../../command-line/command.ts'
+import { command, flag } from '../../command-line/command.ts'
 import { present } from '../../command-line/shared-flags.ts'
 import { instantText, table } from '../../output/text.ts'
 

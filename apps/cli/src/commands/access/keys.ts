@@ -1,7 +1,6 @@
 import type { ApiKey, IssuedApiKey } from '@sluice/contract'
-import { choice, flag, needed } from '../../command-line/arguments.ts'
 import type { Command, CommandResult } from '../../command-line/command.ts'
-import { allItems, command, LARGEST_PAGE } from '../../command-line/command.ts'
+import { allItems, choice, command, flag, LARGEST_PAGE, needed } from '../../command-line/command.ts'
 import { present } from '../../command-line/shared-flags.ts'
 import { usageError } from '../../output/cli-error.ts'
 import { instantText, table } from '../../output/text.ts'

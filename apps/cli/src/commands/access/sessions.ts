@@ -1,6 +1,5 @@
-import { needed, toggle } from '../../command-line/arguments.ts'
 import type { Command } from '../../command-line/command.ts'
-import { allItems, command, LARGEST_PAGE } from '../../command-line/command.ts'
+import { allItems, command, LARGEST_PAGE, needed, toggle } from '../../command-line/command.ts'
 import { instantText, table } from '../../output/text.ts'
 
 const sessionsListCommand: Command = command({
@@ -29,7 +28,7 @@ const sessionsListCommand: Command = command({
 const sessionsEndCommand: Command = command({
   name: 'sessions end',
   summary: 'End a dashboard session',
-  description: 'It ends at once on the node that is asked, and on all nodes within seconds.',
+  description: 'It ends at once on the node that serves the request, and on all nodes within seconds.',
   args: { id: needed('Id of the session in "sluice sessions list".') },
   flags: {},
   examples: ['sessions end q0oJ3v5kYw6l8o1n'],

@@ -1,7 +1,6 @@
 import type { Block, Stored } from '@sluice/contract'
-import { checkDuration, flag, needed } from '../../command-line/arguments.ts'
 import type { Command } from '../../command-line/command.ts'
-import { allItems, command, LARGEST_PAGE } from '../../command-line/command.ts'
+import { allItems, checkDuration, command, flag, LARGEST_PAGE, needed } from '../../command-line/command.ts'
 import { present } from '../../command-line/shared-flags.ts'
 import { instantText, replacedText, table } from '../../output/text.ts'
 

@@ -1,7 +1,6 @@
 import type { Membership, Stored } from '@sluice/contract'
-import { flag, needed } from '../../command-line/arguments.ts'
 import type { Command } from '../../command-line/command.ts'
-import { allItems, command, LARGEST_PAGE } from '../../command-line/command.ts'
+import { allItems, command, flag, LARGEST_PAGE, needed } from '../../command-line/command.ts'
 import { present } from '../../command-line/shared-flags.ts'
 import { instantText, replacedText, table } from '../../output/text.ts'
 

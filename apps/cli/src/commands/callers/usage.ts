@@ -1,7 +1,6 @@
 import type { Counter } from '@sluice/contract'
-import { flag, optional } from '../../command-line/arguments.ts'
 import type { Command } from '../../command-line/command.ts'
-import { command } from '../../command-line/command.ts'
+import { command, flag, optional } from '../../command-line/command.ts'
 import {
   CALLING_SERVICE_FLAG,
   DESCRIPTOR_FLAGS,
@@ -51,14 +50,14 @@ const resetCommand: Command = command({
   summary: 'Reset counters',
   description:
     'Resets the counters of a caller for the rules that match the resource, or for all rules; with --units, ' +
-    'gives back so many units instead. Pass a resource or a caller. With --json: reset, and count, the number ' +
+    'gives back that number of units instead. Pass a resource or a caller. With --json: reset, and count, the number ' +
     'of rules that count the caller.',
   args: { resource: optional('Resource of the calls.') },
   flags: {
     ...IDENTITY_FLAGS,
     ...CALLING_SERVICE_FLAG,
     ...DESCRIPTOR_FLAGS,
-    units: flag('whole', '<units>', 'Give back so many units. Default: all that were used.'),
+    units: flag('whole', '<units>', 'Number of units to give back. Default: all that were used.'),
     note: NOTE_FLAG,
   },
   examples: ['reset --user user-123 --note "import of last night"', 'reset /api/v1/data --user user-123 --units 20'],

@@ -1,7 +1,6 @@
 import type { Alert } from '@sluice/contract'
-import { checkDuration, needed } from '../../command-line/arguments.ts'
 import type { Command } from '../../command-line/command.ts'
-import { allItems, command, LARGEST_PAGE } from '../../command-line/command.ts'
+import { allItems, checkDuration, command, LARGEST_PAGE, needed } from '../../command-line/command.ts'
 import { NOTE_FLAG, present } from '../../command-line/shared-flags.ts'
 import { instantText, table } from '../../output/text.ts'
 

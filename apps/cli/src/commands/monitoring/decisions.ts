@@ -1,7 +1,6 @@
 import type { DecisionRecord } from '@sluice/contract'
-import { choice, flag, needed } from '../../command-line/arguments.ts'
 import type { Command } from '../../command-line/command.ts'
-import { command } from '../../command-line/command.ts'
+import { choice, command, flag, needed } from '../../command-line/command.ts'
 import { present } from '../../command-line/shared-flags.ts'
 import { durationText, instantText, table } from '../../output/text.ts'
 import { explanationText } from '../check.ts'

@@ -1,7 +1,6 @@
 import type { IncidentAnswer } from '@sluice/contract'
-import { flag } from '../../command-line/arguments.ts'
 import type { Command, CommandResult } from '../../command-line/command.ts'
-import { command } from '../../command-line/command.ts'
+import { command, flag } from '../../command-line/command.ts'
 import { present } from '../../command-line/shared-flags.ts'
 import { instantText } from '../../output/text.ts'
 

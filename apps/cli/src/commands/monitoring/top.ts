@@ -1,8 +1,7 @@
 import { isClientError } from '@sluice/client'
 import type { LiveSample, ReadinessReason, TopAnswer } from '@sluice/contract'
-import { flag } from '../../command-line/arguments.ts'
 import type { Command, CommandContext } from '../../command-line/command.ts'
-import { command } from '../../command-line/command.ts'
+import { command, flag } from '../../command-line/command.ts'
 import { usageError } from '../../output/cli-error.ts'
 import { ENTER_SCREEN, LEAVE_SCREEN, sampleFrame, sampleLine } from '../../output/live-view.ts'
 

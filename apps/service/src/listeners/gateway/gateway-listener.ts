@@ -3,7 +3,6 @@ import type { ConfigEvent, FileConfig } from '@sluice/config-store'
 import type { GatewayRoute } from '@sluice/contract'
 import type { Clock, Random, Timers } from '@sluice/core'
 import { systemTimers } from '@sluice/core'
-import { durationMs } from '@sluice/core/internal'
 import type { GatewayParts as FileParts, PolicyEngine } from '@sluice/core/policy'
 import type { CompiledConfig, Gateway, GatewayConfig, IdentifierParts } from '@sluice/gateway'
 import { CredentialIdentifier, compileGateway, createGateway, createUpstream } from '@sluice/gateway'
@@ -49,8 +48,6 @@ interface UsableConfig {
   readonly written: GatewayConfig
 }
 
-const DEFAULT_CONNECT_MS = 2000
-
 /** Longest wait of a stop for requests in flight; shorter than the time orchestrators give before they kill. */
 const GRACE_MS = 10_000
 
@@ -70,7 +67,6 @@ export class GatewayListener implements Listener {
   #demoOrigin: string | undefined
   #gateway: Gateway | undefined
   #identifier: CredentialIdentifier | undefined
-  #connectTimeoutMs = DEFAULT_CONNECT_MS
   /** What the file says. */
   #file: FileParts | undefined
   #inUse: UsableConfig | undefined
@@ -242,10 +238,7 @@ export class GatewayListener implements Listener {
   }
 
   #compile(written: GatewayConfig): CompiledConfig {
-    const { connect = DEFAULT_CONNECT_MS } = written.gateway?.timeouts ?? {}
-    const config = compileGateway(written, { folder: this.#parts.folder })
-    this.#connectTimeoutMs = durationMs(connect, 'connect')
-    return config
+    return compileGateway(written, { folder: this.#parts.folder })
   }
 
   #create(config: CompiledConfig): Gateway {
@@ -262,7 +255,6 @@ export class GatewayListener implements Listener {
           timers: this.#timers,
           random,
           log,
-          connectTimeoutMs: this.#connectTimeoutMs,
         }),
       logger: log,
       timers: this.#timers,

@@ -21,8 +21,8 @@ const BATCH_FROM = 4
 const BATCH_UNTIL = 2
 
 /**
- * So many requests after an iteration with few are answered without counting those of their iterations: to be called at
- * the end of one takes as long as a decision. Batching starts so many requests later.
+ * After an iteration with few requests, this many are answered without counting those of their iterations: to be called
+ * at the end of one takes as long as a decision. Batching starts that much later.
  */
 const UNCOUNTED = 7
 

@@ -52,6 +52,32 @@ const head = (framing: string): string =>
   `PUT /x HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n${framing}\r\n\r\n`
 const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`
 
+describe('a body', () => {
+  it('may come with its head, after it, or in part, again and again on one connection', async () => {
+    const { reader, connect } = await serve()
+    const connection = connect()
+    const body = JSON.stringify('x'.repeat(100))
+    const lead = head(`Content-Length: ${body.length}`)
+    let answers = 0
+    for (let round = 1; round <= 3; round++) {
+      for (const [first, second] of [
+        [lead + body, ''],
+        [lead, body],
+        [lead + body.slice(0, 50), body.slice(50)],
+      ] as const) {
+        connection.send(first)
+        if (first.length > lead.length && second !== '') await vi.waitUntil(() => reader.heldBytes > 0, 30_000)
+        connection.send(second)
+        answers++
+        const isAnswered = async (): Promise<boolean> =>
+          (await connection.until('"done"')).split('HTTP/1.1 200').length > answers
+        await vi.waitUntil(isAnswered, 30_000)
+        expect(reader.heldBytes).toBe(0)
+      }
+    }
+  })
+})
+
 describe('unfinished bodies', () => {
   it('hold no more than their bound: the oldest are answered with 503 and closed, the others go on', async () => {
     const { reader, connect } = await serve()

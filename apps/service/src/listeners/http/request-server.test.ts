@@ -28,7 +28,7 @@ interface Running {
 }
 
 /** A server that answers everything by one endpoint. */
-async function serve(endpoint: Partial<Endpoint>): Promise<Running> {
+async function serve(endpoint: Partial<Endpoint>, atTurnEnd = systemTurnEnd): Promise<Running> {
   const errors: [unknown, FailureDetails][] = []
   const target: Endpoint = {
     name: 'GET /x',
@@ -51,7 +51,7 @@ async function serve(endpoint: Partial<Endpoint>): Promise<Running> {
     route: () => ({ target, params: { name: 'gold' } }),
     reportError: (error, details) => errors.push([error, details]),
     newRequestId: () => 'made-here',
-    atTurnEnd: systemTurnEnd,
+    atTurnEnd,
   })
   const server = new HttpServer({
     name: 'http',
@@ -80,6 +80,13 @@ async function problemOf(response: Response): Promise<[number, string]> {
   expect(status).toBe(response.status)
   return [response.status, code]
 }
+
+/** A request with a body that is answered at the end of its turn. */
+const CHECKED: Partial<Endpoint> = {
+  body: { reader: READER, maxBytes: 100, decode: (body) => ({ ok: true, body }) },
+  answersAtTurnEnd: true,
+}
+const CHECK = 'PUT /x HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}'
 
 const JSON_HEADERS = { 'Content-Type': 'application/json' }
 
@@ -289,6 +296,33 @@ describe('a inFlightLimit', () => {
     answers[2]!.resolve(OK)
     expect((await third).status).toBe(200)
     expect(inFlightLimit.counts()).toMatchObject({ peak: 2, entered: 3, refusedFull: 1 })
+  })
+
+  it('has room again when a request is answered, or its client has gone before the end of the turn', async () => {
+    const inFlightLimit = new InFlight({ most: 100 })
+    const ends: (() => void)[] = []
+    let handled = 0
+    const handle = (): Answer => {
+      handled++
+      return OK
+    }
+    const { connect, server } = await serve({ inFlightLimit, handle, ...CHECKED }, (run) => void ends.push(run))
+    const [stays, goes] = [connect(), connect()]
+    for (let count = 1; count <= 4; count++) {
+      stays.send(CHECK)
+      await vi.waitUntil(() => handled === count, 30_000)
+      expect(inFlightLimit.counts()).toMatchObject({ current: 0, entered: count })
+    }
+    // Four requests in one turn: those of the next wait for its end.
+    ends.pop()!()
+    goes.send(CHECK)
+    stays.send(CHECK)
+    await vi.waitUntil(() => inFlightLimit.counts().current === 2, 30_000)
+    goes.close()
+    await vi.waitUntil(() => server.connections === 1, 30_000)
+    ends.pop()!()
+    expect(handled).toBe(5)
+    expect(inFlightLimit.counts()).toMatchObject({ current: 0, entered: 6 })
   })
 
   it('has room again when a client goes away', async () => {

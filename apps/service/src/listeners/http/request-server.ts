@@ -426,8 +426,8 @@ function signalOf(response: ServerResponse): AbortSignal {
  * before: the connection is listened to once, and not for each of its requests.
  */
 class InFlightRequests {
-  // Arrays, because a `Set` keeps members that were removed: V8 replaces its table as they come and go, and an old table
-  // refers to the next one. A connection has one request in flight, or a few that are pipelined.
+  // Arrays, because a `Set` keeps members that were removed: V8 replaces its table as they come and go, and an old
+  // table refers to the next one. A connection has one request in flight, or a few that are pipelined.
   readonly #begun = new WeakMap<Socket, Exchange[]>()
 
   /** Notes a request that has entered `inFlightLimit`. */

@@ -1,10 +1,9 @@
+import type { FailureMode } from '@sluice/core'
 import { ruleName } from '@sluice/core/internal'
 import type { DescriptorDecision, PolicyDecision, PolicyEvent, PolicyVersions, RuleSet } from '@sluice/core/policy'
 import type { Counter, CounterSeries, HistogramSeries, MetricRegistry } from '@sluice/runtime'
 import { DURATION_BOUNDS_MS, METRIC, NONE, OTHER, RESULTS } from './metric-names.ts'
 import { RegionCounters } from './region-counters.ts'
-import type { ThrottleCounts } from './throttle-tally.ts'
-import { isNear } from './throttle-tally.ts'
 
 /** Maximum number of combinations of resource and dimension; the rest is `other`. */
 const MOST_SERIES = 2000
@@ -23,6 +22,22 @@ interface CheckSeries {
 
 /** The labels of limits that callers name with their numbers. */
 const AD_HOC = { dimension: 'key', resource: 'CL.THROTTLE' } as const
+
+/**
+ * Numbers of decisions on limits that callers name: allowed, those of them near the limit, denied by reason, and by
+ * failure mode.
+ */
+export type ThrottleCounts = Readonly<
+  Record<'allowed' | 'near' | 'limit' | 'never' | 'unavailable' | FailureMode, number>
+>
+
+/** An allowed check with at most this share of the limit remaining is near the limit. */
+const NEAR_SHARE = 5
+
+/** Whether an allowed check was near its limit. */
+export function isNear(remaining: number | null, limit: number): boolean {
+  return remaining !== null && remaining * NEAR_SHARE <= limit && limit !== Number.POSITIVE_INFINITY
+}
 
 type ShadowEvent = Extract<PolicyEvent, { readonly type: 'shadow' }>
 

@@ -2,6 +2,8 @@ import type { FailureMode } from '@sluice/core'
 import { joinKey, type Store } from '@sluice/core'
 import { compileRule, createBatch, createItem, decide, MICROS_PER_SECOND, NEVER } from '@sluice/core/internal'
 import type { Batch } from '@sluice/core/store'
+import type { ThrottleCounts } from '../../observability/metrics/check-metrics.ts'
+import { isNear } from '../../observability/metrics/check-metrics.ts'
 
 /** A limit that a caller names with its numbers, as redis-cell does. */
 export interface ThrottleRequest {
@@ -151,4 +153,38 @@ function answerOn(batch: Batch, answer: ThrottleAnswer): ThrottleAnswer {
 
 function secondsUntil(micros: number, now: number): number {
   return micros > now ? Math.ceil((micros - now) / MICROS_PER_SECOND) : 0
+}
+
+/**
+ * Adds up decisions, so that they are reported together. `CL.THROTTLE` takes a microsecond in all: to report each
+ * decision would be a part of it that can be measured.
+ */
+export class ThrottleTally {
+  #counts = noCounts()
+  #isEmpty = true
+
+  add({ allowed, limit, remaining, retryAfterSeconds, failure }: ThrottleAnswer): void {
+    const counts = this.#counts
+    this.#isEmpty = false
+    if (failure !== undefined) counts[failure]++
+    if (allowed) {
+      counts.allowed++
+      if (failure !== 'open' && isNear(remaining, limit)) counts.near++
+    } else if (failure === 'closed') counts.unavailable++
+    else if (retryAfterSeconds < 0) counts.never++
+    else counts.limit++
+  }
+
+  /** What was added since the last call; undefined if nothing was. */
+  take(): ThrottleCounts | undefined {
+    if (this.#isEmpty) return undefined
+    const counts = this.#counts
+    this.#counts = noCounts()
+    this.#isEmpty = true
+    return counts
+  }
+}
+
+function noCounts(): Record<keyof ThrottleCounts, number> {
+  return { allowed: 0, near: 0, limit: 0, never: 0, unavailable: 0, open: 0, closed: 0, local: 0 }
 }

@@ -3,7 +3,7 @@ import type { Limit } from '../../rule/limit.ts'
 import { createBatch, createItem } from '../../store/batch.ts'
 import { receiptOf } from '../../store/receipt.ts'
 import type { Batch, Item, Receipt } from '../../store/store.ts'
-import { MICROS_PER_SECOND } from '../../system/clock.ts'
+import { MICROS_PER_SECOND } from '../../system/clock-and-timers.ts'
 
 /** What kind of question. */
 interface QuestionKind {

@@ -21,7 +21,10 @@ export interface DescriptorStatus {
    * answer and the request was allowed without it.
    */
   readonly remaining: Remaining
-  /** Whole seconds until all is free again or, when denied, until the call can be repeated, rounded up; 0 when nothing was counted, and when it is unknown. */
+  /**
+   * Whole seconds, rounded up: until all is free again or, when denied, until the call can be repeated. 0 when nothing
+   * was counted, and when it is unknown.
+   */
   readonly resetAfterSeconds: number
   /** The rule that was found, or made of the limit that came with the request; undefined when there is none. */
   readonly rule: DescriptorRule | undefined

@@ -1,5 +1,5 @@
-import type { Clock } from '../../system/clock.ts'
-import { MICROS_PER_MS } from '../../system/clock.ts'
+import type { Clock } from '../../system/clock-and-timers.ts'
+import { MICROS_PER_MS } from '../../system/clock-and-timers.ts'
 import type { Random } from '../../system/random.ts'
 import type { Dimension } from '../rule-set/rule-set.ts'
 import { BlockTable } from './block-table.ts'

@@ -1,6 +1,6 @@
 import { createVerdict, NEVER, type Verdict } from '../../algorithms/algorithm.ts'
 import type { Limit } from '../../rule/limit.ts'
-import { MICROS_PER_MS } from '../../system/clock.ts'
+import { MICROS_PER_MS } from '../../system/clock-and-timers.ts'
 import { copyVerdict } from '../batch-copy.ts'
 import type { Batch } from '../store.ts'
 

@@ -1,6 +1,6 @@
 import { checkOptionNames, checkWhole, type OptionTaker } from '../../options/known-options.ts'
 import type { Limit } from '../../rule/limit.ts'
-import { MICROS_PER_MS, systemMonotonicMs } from '../../system/clock.ts'
+import { MICROS_PER_MS, systemMonotonicMs } from '../../system/clock-and-timers.ts'
 import { CallbackStore, callbackStore, type PendingBatch } from '../callback-store.ts'
 import type { Batch, BlockTerm, Receipt, Settlement, Store } from '../store.ts'
 import { type StoreObserver, tell } from '../store-event.ts'

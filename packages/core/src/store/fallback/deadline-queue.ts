@@ -1,4 +1,4 @@
-import type { Timers } from '../../system/timers.ts'
+import type { Timers } from '../../system/clock-and-timers.ts'
 
 /** A call that waits for an answer, and its position in the queue. */
 export interface WaitingCall {

@@ -1,4 +1,4 @@
-import { algorithmOf } from '../../algorithms/registry.ts'
+import { algorithmOf } from '../../algorithms/algorithm.ts'
 import { SluiceError } from '../../errors.ts'
 import type { FixedWindowLimit, Limit, MeterLimit, OverlayLimit, QueueLimit, RolloverLimit } from '../../rule/limit.ts'
 import { MICROS_PER_UNIT, ratePart } from '../../rule/rate.ts'

@@ -4,7 +4,7 @@ import type { Decision } from '../../limiter/decision.ts'
 import type { Limiter } from '../../limiter/limiter.ts'
 import type { Reservation } from '../../limiter/reservation.ts'
 import type { Rule } from '../../rule/rule.ts'
-import { MICROS_PER_MS } from '../../system/clock.ts'
+import { MICROS_PER_MS } from '../../system/clock-and-timers.ts'
 import { LocalNodes } from './local-nodes.test.support.ts'
 
 // The bound of docs/decisions/2026-11-17-local-decisions-during-an-outage.md, over random schedules: outages of the

@@ -1,5 +1,5 @@
 import type { Limit } from '../../rule/limit.ts'
-import { MICROS_PER_MS } from '../../system/clock.ts'
+import { MICROS_PER_MS } from '../../system/clock-and-timers.ts'
 import type { Random } from '../../system/random.ts'
 import { createBatch, createItem, drawHolder } from '../batch.ts'
 import { receiptOf } from '../receipt.ts'

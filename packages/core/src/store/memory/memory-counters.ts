@@ -1,10 +1,10 @@
 import type { Ask, State, Verdict } from '../../algorithms/algorithm.ts'
-import { algorithmOf } from '../../algorithms/registry.ts'
+import { algorithmOf } from '../../algorithms/algorithm.ts'
 import { SluiceError } from '../../errors.ts'
 import { Fingerprint } from '../../fingerprint.ts'
 import type { Limit } from '../../rule/limit.ts'
-import type { Clock } from '../../system/clock.ts'
-import { MICROS_PER_SECOND } from '../../system/clock.ts'
+import type { Clock } from '../../system/clock-and-timers.ts'
+import { MICROS_PER_SECOND } from '../../system/clock-and-timers.ts'
 import type { Random } from '../../system/random.ts'
 import { decideBatch, expirySecondsOf, isLastOverflow, overflowBefore, stateAfter, useByte } from '../decide-batch.ts'
 import { joinKey } from '../key.ts'
@@ -31,6 +31,21 @@ const SHARDED_FROM_KEYS = 65_536
 const PACKED_SIZE = 4
 
 const EMPTY: State = []
+
+/** Where the counter of an item was found. */
+class Place {
+  /** Empty if there is none. */
+  readonly state: State
+  /** Undefined for a counter that fits no slot. */
+  readonly table: PackedTable | undefined
+  readonly slot: number
+
+  constructor(state: State, table: PackedTable | undefined, slot: number) {
+    this.state = state
+    this.table = table
+    this.slot = slot
+  }
+}
 
 /**
  * The counters of a memory store: what decides and forgets. A limiter that only checks needs no more; the memory store
@@ -170,18 +185,43 @@ export class MemoryCounters {
 
   /** Any batch: look at all, decide all, then charge all. Nothing else runs in between, so it is one step. */
   #decideMany(batch: Batch): void {
-    const states = batch.items.map((item) => {
-      item.blockedUntil = this.blocks?.until(item.limit.rule, item.key, batch.now) ?? 0
-      return this.load(item.limit, item.key)
+    const { items, now } = batch
+    const places = items.map((item) => {
+      item.blockedUntil = this.blocks?.until(item.limit.rule, item.key, now) ?? 0
+      return this.#placeOf(item)
     })
-    decideBatch(batch, (index) => states[index]!)
+    decideBatch(batch, (index) => places[index]!.state)
     if (!batch.allowed || !batch.charge) return
-    const homeless = new Set<number>()
-    for (const [index, item] of batch.items.entries()) {
-      if (item.cost > 0 && !this.save(item.limit, item.key, { verdict: item.verdict, now: batch.now }))
-        homeless.add(index)
+    // Those that are known first: a key that comes in may move them.
+    let isAllKnown = true
+    for (let index = 0; index < items.length; index++) {
+      const { table, slot } = places[index]!
+      const { limit, cost, verdict } = items[index]!
+      if (table === undefined || slot === NO_SLOT) isAllKnown = false
+      else if (cost > 0) table.write(slot, verdict, limit.capacity)
     }
-    if (homeless.size > 0) this.#decideHomeless(batch, states, homeless)
+    if (!isAllKnown) this.#saveOthers(batch, places)
+  }
+
+  /** Charges those items of a decided batch that have no slot yet, or none at all. */
+  #saveOthers(batch: Batch, places: readonly Place[]): void {
+    const homeless = new Set<number>()
+    for (const [index, { limit, key, cost, verdict }] of batch.items.entries()) {
+      const { table, slot } = places[index]!
+      if (cost === 0 || (table !== undefined && slot !== NO_SLOT)) continue
+      if (!this.save(limit, key, { verdict, now: batch.now })) homeless.add(index)
+    }
+    if (homeless.size === 0) return
+    const states = places.map(({ state }) => state)
+    this.#decideHomeless(batch, states, homeless)
+  }
+
+  #placeOf({ limit, key }: Item): Place {
+    if (!isPacked(limit)) return new Place(this.load(limit, key), undefined, NO_SLOT)
+    const table = this.#tableOf(limit, key)
+    const state = this.#scratch[limit.stateSize]!.slice()
+    const slot = table.load(this.#fingerprint, state)
+    return new Place(slot === NO_SLOT ? EMPTY : state, table, slot)
   }
 
   /** Some keys of a batch have no room: they count on the overflow of their limit. If that denies, all is undone. */

@@ -1,9 +1,15 @@
-import { type Ask, type Correction, createVerdict, type State, type Verdict } from '../../algorithms/algorithm.ts'
-import { algorithmOf } from '../../algorithms/registry.ts'
+import {
+  type Ask,
+  algorithmOf,
+  type Correction,
+  createVerdict,
+  type State,
+  type Verdict,
+} from '../../algorithms/algorithm.ts'
 import { SluiceError } from '../../errors.ts'
 import { Fingerprint, nameSpace } from '../../fingerprint.ts'
 import type { Limit } from '../../rule/limit.ts'
-import { type Clock, MICROS_PER_SECOND } from '../../system/clock.ts'
+import { type Clock, MICROS_PER_SECOND } from '../../system/clock-and-timers.ts'
 import {
   decideBatch,
   expirySecondsOf,

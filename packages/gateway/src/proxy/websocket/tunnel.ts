@@ -19,8 +19,8 @@ export interface TunnelOptions {
   /** Limits of what the client sends on this connection; undefined without any. */
   readonly rates: MessageRates | undefined
   /**
-   * Counts messages and bytes by the rules of the caller: whether they may pass. Undefined without such rules. What it
-   * is asked about waits for the answer, and so does all that follows.
+   * Counts messages and bytes by the rules of the caller: whether they may pass. Undefined without such rules.
+   * They wait for the answer, and so does all that follows.
    */
   readonly admit: ((messages: number, bytes: number) => boolean | Promise<boolean>) | undefined
   readonly idleMs: number

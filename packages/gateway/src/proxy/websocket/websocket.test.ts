@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { createServer } from 'node:http2'
+import type { Server } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { memoryStore } from '@sluice/core'
 import { PolicyEngine } from '@sluice/core/policy'
@@ -8,6 +10,7 @@ import { describe, expect, it } from 'vitest'
 import type { Route } from '../../config/compiled-config.ts'
 import {
   configOf,
+  listen,
   RawClient,
   routeOf,
   startGateway,
@@ -17,6 +20,7 @@ import {
   turns,
   until,
 } from '../../gateway.test.support.ts'
+import { createUpstream } from '../../upstreams/create-upstream.ts'
 
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ=='
 const HANDSHAKE = [
@@ -250,6 +254,27 @@ describe('a WebSocket', () => {
     client.send(`GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\n${lines}\r\n\r\nabc`)
     await client.until('\r\n\r\nok')
     expect([upgrades, app.received[0]!.headers.upgrade]).toEqual([0, undefined])
+  })
+
+  it('is not opened over HTTP/2, and leaves nothing in flight', async () => {
+    const server = createServer({ settings: { enableConnectProtocol: true } })
+    let streams = 0
+    server.on('stream', (stream) => {
+      streams++
+      stream.on('error', () => undefined)
+      stream.respond({ ':status': 200 }, { endStream: stream.endAfterHeaders })
+    })
+    const url = `http://127.0.0.1:${(await listen(server as unknown as Server)).port}`
+    const upstreams = new Map([['app', { instances: [{ url }], protocol: 'http2' as const }]])
+    const { port, gateway } = await startGateway({
+      config: { ...configOf([routeOf()], {}), upstreams },
+      createUpstream: (name, config) => createUpstream(name, config),
+    })
+    expect((await fetch(`http://127.0.0.1:${port}/`)).status).toBe(200)
+    const client = new RawClient(port)
+    client.send(HANDSHAKE)
+    expect(await client.closed()).toMatch(/^HTTP\/1\.1 502 [\s\S]*opens no WebSockets/)
+    expect([streams, gateway.upstreams.get('app')!.stats().instances[0]!.inFlight]).toEqual([1, 0])
   })
 
   it('is no tunnel: CONNECT is answered with 405', async () => {

@@ -85,7 +85,7 @@ function fullOfReservationsTests(harness: StoreHarness, maxReservations: number)
         const options = { algorithm: 'fixed-window', limit, window: '52w' } as const
         const rule = limiter(options, 'rule')
         const first = await reserved(rule, 'key', 1)
-        // As `reserve` does, without an object for each of so many.
+        // As `reserve` does, without an object for each of them.
         const batch = createBatch([createItem(compileRule('rule', options)[0]!, 'key', 1)])
         batch.holdMicros = HOLD_MICROS
         for (let holder = 1; holder < maxReservations; holder++) {

@@ -3,8 +3,8 @@ import { Logger, LogOutput } from '@sluice/runtime'
 import { describe, expect, it } from 'vitest'
 import type { ListenerPorts } from '../listeners/listener.ts'
 import { ThreadHub } from '../thread-messages/message-bus.ts'
-import type { SupervisedThread } from './supervisor.ts'
-import { ThreadSupervisor } from './supervisor.ts'
+import type { SupervisedThread } from './workers.ts'
+import { ThreadSupervisor } from './workers.ts'
 
 /** A message of the supervisor, as a port carries it. */
 interface Call {

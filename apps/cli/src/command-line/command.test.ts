@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseDuration, parseInstant } from './arguments.ts'
+import { parseDuration, parseInstant } from './command.ts'
 
 describe('parseDuration', () => {
   it.each([

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { SnowflakeGenerator } from './snowflake.ts'
+import { SnowflakeGenerator } from './snowflake-generator.ts'
 import { decodeSnowflake, SNOWFLAKE_EPOCH_MS } from './snowflake-id.ts'
 
 const START_MS = Date.UTC(2026, 0, 1)

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { compileRule } from '../rule-kinds.ts'
-import { windowMsOf } from './limit-window.ts'
+import { windowMsOf } from './limit.ts'
 import type { Rule } from './rule.ts'
 
 it.each<[Rule, number]>([
