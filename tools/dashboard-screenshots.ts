@@ -1,19 +1,18 @@
 // `npm run screenshots`: starts the demo and writes the pictures of the documentation to docs/images.
 // --out <folder>: every page at 1440, 1024 and 390 pixels, light and dark, into this folder instead.
 // --pages <names>: only these, such as decisions,usage.
+// --widths <numbers>: only these, such as 1024,390.
 // --wait-seconds <number>: how long traffic runs before the first picture. Default: 90.
-import { existsSync, mkdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { freePort, startPostgres, startRedis } from '@sluice/testing/servers'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { chromium } from 'playwright-core'
+import { startBrowser } from './browser.ts'
 import { ExampleProcess } from './examples-process.ts'
-import { runTool, ToolError } from './tool-error.ts'
+import { runTool } from './tool-error.ts'
 import { repositoryRoot } from './workspace.ts'
-
-const PROGRAMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
 
 /** A page, and a text that says that it has loaded. */
 interface Shot {
@@ -74,14 +73,16 @@ const DOCUMENTED: readonly (readonly [name: string, format: Format, file: string
 ]
 
 const { values } = parseArgs({
-  options: { out: { type: 'string' }, pages: { type: 'string' }, 'wait-seconds': { type: 'string', default: '90' } },
+  options: {
+    out: { type: 'string' },
+    pages: { type: 'string' },
+    widths: { type: 'string' },
+    'wait-seconds': { type: 'string', default: '90' },
+  },
 })
 
 await runTool(async () => {
-  const executablePath = PROGRAMS.find((path) => existsSync(path))
-  if (executablePath === undefined) {
-    throw new ToolError('NO_BROWSER', `None of ${PROGRAMS.join(', ')} exists. Install the Debian package chromium.`)
-  }
+  const browser = await startBrowser()
   // With something to share, the demo has two nodes.
   const [redis, postgres, port, gatewayPort] = [
     await startRedis(),
@@ -96,13 +97,11 @@ await runTool(async () => {
     cwd: repositoryRoot,
     env: { REDIS_URL: redis.url, DATABASE_URL: (await postgres.createDatabase()).url },
   })
-  const link = await demo.printed(/(http:\/\/localhost:\d+\/[\w-]{22})/)
-  // Root has no sandbox of users; the pages are ours.
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] })
   try {
-    const storageState = await signedIn(browser, link)
+    const link = await demo.printed(/(http:\/\/localhost:\d+\/[\w-]{22})/)
+    const session = await signedIn(browser, link)
     await sleep(Number(values['wait-seconds']) * 1000)
-    await takeAll(browser, storageState)
+    await takeAll(browser, session)
   } finally {
     await browser.close()
     await demo.stop('SIGTERM')
@@ -130,21 +129,47 @@ async function signedIn(browser: Browser, link: string): Promise<SignedIn> {
 async function takeAll(browser: Browser, session: SignedIn): Promise<void> {
   const folder = values.out ?? join(repositoryRoot, 'docs/images')
   mkdirSync(folder, { recursive: true })
-  if (values.out === undefined) {
-    for (const [name, format, file] of DOCUMENTED) {
-      const shot = PAGES.find((page) => page.name === name)!
-      await take(browser, session, { shot, format, path: join(folder, `${file}.png`) })
+  for (const { format, pictures } of values.out === undefined ? documentedPictures() : allPictures()) {
+    const context = await browser.newContext({
+      viewport: viewportOf(format),
+      colorScheme: format.theme,
+      storageState: session.state,
+      reducedMotion: 'reduce',
+    })
+    const page = await context.newPage()
+    for (const { shot, file } of pictures) {
+      await take(page, session.origin, { shot, format, path: join(folder, `${file}.png`) })
     }
-    return
+    await context.close()
   }
-  for (const width of Object.keys(HEIGHTS).map(Number)) {
-    for (const theme of ['light', 'dark'] as const) {
-      for (const shot of PAGES.filter(({ name }) => values.pages?.split(',').includes(name) ?? true)) {
-        const path = join(folder, `${shot.name}-${width}-${theme}.png`)
-        await take(browser, session, { shot, format: { width, theme }, path })
-      }
-    }
-  }
+}
+
+/** What to take in one format. */
+interface Pictures {
+  readonly format: Format
+  readonly pictures: readonly { readonly shot: Shot; readonly file: string }[]
+}
+
+function documentedPictures(): readonly Pictures[] {
+  return DOCUMENTED.map(([name, format, file]) => ({
+    format,
+    pictures: [{ shot: PAGES.find((page) => page.name === name)!, file }],
+  }))
+}
+
+function allPictures(): readonly Pictures[] {
+  const shots = PAGES.filter(({ name }) => values.pages?.split(',').includes(name) ?? true)
+  const widths = Object.keys(HEIGHTS).filter((width) => values.widths?.split(',').includes(width) ?? true)
+  return widths.map(Number).flatMap((width) =>
+    (['light', 'dark'] as const).map((theme) => ({
+      format: { width, theme },
+      pictures: shots.map((shot) => ({ shot, file: `${shot.name}-${width}-${theme}` })),
+    })),
+  )
+}
+
+function viewportOf({ width }: Format): { width: number; height: number } {
+  return { width, height: HEIGHTS[width]! }
 }
 
 interface Picture {
@@ -153,31 +178,22 @@ interface Picture {
   readonly path: string
 }
 
-async function take(browser: Browser, { origin, state }: SignedIn, { shot, format, path }: Picture): Promise<void> {
-  const { width, theme } = format
-  const viewport = { width, height: HEIGHTS[width]! }
-  const context = await browser.newContext({
-    viewport,
-    colorScheme: theme,
-    storageState: state,
-    reducedMotion: 'reduce',
-  })
-  const page = await context.newPage()
+async function take(page: Page, origin: string, { shot, format, path }: Picture): Promise<void> {
+  const { width, height } = viewportOf(format)
   try {
+    await page.setViewportSize({ width, height })
     await page.goto(new URL(shot.path, origin).href)
     await page.getByText(shot.text).first().waitFor({ timeout: 15_000, state: 'attached' })
+    await page.getByText('Loading', { exact: true }).first().waitFor({ timeout: 15_000, state: 'detached' })
     await shot.prepare?.(page)
-    await sleep(800)
     // The whole page, unless it is a long list.
-    const height = Number(await page.evaluate('document.documentElement.scrollHeight'))
-    if (values.out !== undefined)
-      await page.setViewportSize({ width, height: Math.min(Math.max(height, viewport.height), 1500) })
+    const whole = Number(await page.evaluate('document.documentElement.scrollHeight'))
+    if (values.out !== undefined) await page.setViewportSize({ width, height: Math.min(Math.max(whole, height), 1500) })
+    await sleep(800)
     await page.screenshot({ path })
     console.log(path)
   } catch (error) {
-    console.error(`${shot.name} ${width} ${theme}: ${error instanceof Error ? error.message.split('\n')[0] : error}`)
+    console.error(`${shot.name} ${width} ${format.theme}: ${error instanceof Error ? error.message : error}`)
     process.exitCode = 1
-  } finally {
-    await context.close()
   }
 }

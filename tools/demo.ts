@@ -62,7 +62,9 @@ await runTool(async () => {
 
   Calls  ${gatewayUrl}/ is the gateway: it limits what you send there by the same rules
 
-Try: open Rules, change the limit of /api/v1/search, and watch the denials. Ctrl-C ends the demo and removes its data.`)
+Try: open Rules, edit /api/v1/reviews, set its limit to 1, publish, and watch the denials on the Overview.
+
+Ctrl-C ends the demo and removes its data.`)
 })
 
 // A node that was started before something failed would keep this process, and itself, running.

@@ -30,7 +30,9 @@ export async function openSignInLink(target: SignInTarget): Promise<SignInLink> 
   const server = createServer((request, response) => {
     const isMeant = isFromHere(request, server) && code !== undefined && isSame(request.url ?? '', path)
     if (isMeant) code = undefined
-    answer(target, isMeant, response).catch(() => response.writeHead(502).end('The service does not answer.'))
+    answer(target, isMeant ? request : undefined, response).catch(() =>
+      response.writeHead(502).end('The service does not answer.'),
+    )
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -40,12 +42,19 @@ export async function openSignInLink(target: SignInTarget): Promise<SignInLink> 
   return { url: `http://localhost:${port}${path}`, close: () => void server.close() }
 }
 
-async function answer({ url, apiKey }: SignInTarget, isMeant: boolean, response: ServerResponse): Promise<void> {
+/** `request`: the one to sign in; undefined for any other. */
+async function answer(
+  { url, apiKey }: SignInTarget,
+  request: IncomingMessage | undefined,
+  response: ServerResponse,
+): Promise<void> {
   const headers: Record<string, string | string[]> = { location: `${url}/`, 'cache-control': 'no-store' }
-  if (isMeant) {
+  if (request !== undefined) {
+    // The page of sessions tells browsers apart by what they call themselves.
+    const browser = request.headers['user-agent'] ?? 'unknown'
     const signedIn = await fetch(new URL(OPERATIONS.signIn.path, url), {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json', 'user-agent': browser },
       body: JSON.stringify({ apiKey }),
     })
     headers['set-cookie'] = signedIn.headers.getSetCookie()

@@ -1,5 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll } from 'vitest'
+import { accessSuite } from './access.suite.test.support.ts'
 import { startBrowser } from './browser.test.support.ts'
 import { pagesSuite } from './pages.suite.test.support.ts'
 import { ruleEditorSuite } from './rule-editor.suite.test.support.ts'
@@ -22,4 +23,5 @@ afterAll(async () => {
 const running = (): { service: RunningService; browser: Browser } => ({ service, browser })
 
 pagesSuite(running)
+accessSuite(running)
 ruleEditorSuite(running)

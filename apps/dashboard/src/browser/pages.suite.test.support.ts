@@ -1,5 +1,5 @@
 import type { Browser } from 'playwright-core'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { accessibilityProblems, openPage } from './browser.test.support.ts'
 import type { Running } from './real-service.test.support.ts'
 import { openSignedIn } from './real-service.test.support.ts'
@@ -23,7 +23,7 @@ const RULE_SET = {
 const PAGES = [
   ['/decisions?outcome=denied', 'denied: limit'],
   ['/playground', 'times the limit'],
-  ['/gateway', 'Which requests go where'],
+  ['/gateway', 'healthy'],
   ['/nodes', 'answers this page'],
   ['/alerts', 'Every message arrived.'],
   ['/api-keys', 'Rotate'],
@@ -54,6 +54,9 @@ export function pagesSuite(running: Running): void {
       ;({ service, browser } = running())
       await service.admin('POST', '/admin/versions', { ruleSet: RULE_SET, basedOn: 1, note: 'limits of the shop' })
       await service.admin('POST', '/admin/versions/2/stage', { stage: 'enforce' })
+      const stricter = { ...RULE_SET, rules: [{ ...RULE_SET.rules[0], limit: 50 }, ...RULE_SET.rules.slice(1)] }
+      await service.admin('POST', '/admin/versions', { ruleSet: stricter, basedOn: 2, note: 'half the orders?' })
+      await service.admin('POST', '/admin/versions/3/stage', { stage: 'shadow' })
       const block = { dimension: 'ip', entity: '203.0.113.9', duration: '1h', reason: 'abuse report 4711' }
       await service.admin('PUT', '/admin/blocks', block)
       const terms = { multiplier: 2 }
@@ -62,12 +65,18 @@ export function pagesSuite(running: Running): void {
       await service.admin('PUT', '/admin/members', { dimension: 'tenant', entity: 'acme', tier: 'premium' })
     })
 
+    afterAll(async () => {
+      await service.admin('POST', '/admin/versions/3/stage', { stage: 'retired' })
+    })
+
     /** Opens pages in turn in one browser, and gives what is wrong with each. */
     async function problemsOf(
       pages: readonly (typeof PAGES)[number][],
       { colorScheme, rules }: { readonly colorScheme: 'light' | 'dark'; readonly rules?: readonly string[] },
     ): Promise<Record<string, readonly string[]>> {
-      const { page, problems } = await openSignedIn(running(), pages[0]![0], { colorScheme })
+      // A small screen: tables have the least room here before they become lists.
+      const viewport = { width: 1024, height: 768 }
+      const { page, problems } = await openSignedIn(running(), pages[0]![0], { colorScheme, viewport })
       const found: Record<string, readonly string[]> = {}
       for (const [path, text] of pages) {
         if (!page.url().endsWith(path)) await page.goto(new URL(path, service.url).href)

@@ -142,7 +142,7 @@ export function ruleEditorSuite(running: Running): void {
         expect(await service.check({ user: 'ghost', resource: '/orders' })).toBe(200)
       await page.getByRole('figure', { name: `What version ${before + 1} would also deny` }).waitFor()
       await page.getByText('Would also deny', { exact: true }).locator('..').getByText(/^3/).waitFor()
-      await page.getByRole('button', { name: 'Enforce', exact: true }).click()
+      await page.getByRole('button', { name: 'Enforce', exact: true }).first().click()
       await page.getByRole('dialog').getByRole('button', { name: 'Enforce', exact: true }).click()
       await page.getByText(`version ${before + 1}`, { exact: true }).waitFor()
       expect(await enforcedVersion()).toBe(before + 1)

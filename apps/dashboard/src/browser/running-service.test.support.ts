@@ -23,7 +23,18 @@ export interface RunningService {
 /** Starts a service on a free port, in a data folder of its own. */
 export async function startService(): Promise<RunningService> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-dashboard-service-'))
-  const settings = ['--port', '0', '--data-dir', join(folder, 'data'), '--drain-ms', '0', '--log-level', 'error']
+  const settings = [
+    '--port',
+    '0',
+    '--data-dir',
+    join(folder, 'data'),
+    '--drain-ms',
+    '0',
+    '--log-level',
+    'error',
+    '--gateway-port',
+    '0',
+  ]
   const program = join(ROOT, 'tools/start.ts')
   const child = spawn(process.execPath, ['--conditions=source', program, ...settings], {
     cwd: ROOT,

@@ -123,10 +123,10 @@ interface KeyActions {
 function columnsFor({ onRotate, onRevoke }: KeyActions): readonly Column<ApiKey>[] {
   return [
     { id: 'name', header: 'Name', cell: ({ name }) => <b>{name}</b>, sortValue: ({ name }) => name },
-    { id: 'id', header: 'Visible part', isCode: true, cell: ({ id }) => id },
+    { id: 'id', isSecondary: true, header: 'Visible part', isCode: true, cell: ({ id }) => id },
     { id: 'role', header: 'Role', cell: ({ role }) => <Badge tone={ROLE_TONES[role]}>{role}</Badge> },
-    { id: 'tenant', header: 'Tenant', cell: ({ tenant }) => tenant ?? '' },
-    { id: 'tier', header: 'Tier', cell: ({ tier }) => tier ?? '' },
+    { id: 'tenant', isSecondary: true, header: 'Tenant', cell: ({ tenant }) => tenant ?? '' },
+    { id: 'tier', isSecondary: true, header: 'Tier', cell: ({ tier }) => tier ?? '' },
     {
       id: 'created',
       header: 'Created',

@@ -111,7 +111,7 @@ function columnsFor(onShow: (record: AuditRecord) => void): readonly Column<Audi
     },
     { id: 'target', header: 'What', isCode: true, wraps: true, cell: ({ target }) => target },
     { id: 'note', header: 'Why', wraps: true, cell: ({ note }) => note ?? '' },
-    { id: 'key', header: 'Key', isCode: true, cell: ({ keyId }) => keyId ?? '' },
+    { id: 'key', isSecondary: true, header: 'Key', isCode: true, cell: ({ keyId }) => keyId ?? '' },
     {
       id: 'actions',
       header: 'Actions',

@@ -8,11 +8,12 @@ import classes from './callers.module.css'
 /** From this share on a counter is near its limit. */
 const NEAR_LIMIT = 0.8
 
-/** How a counter stands: used of the limit, and when it is as new. */
+/** How a counter stands: used of what it holds at most, and when it is as new. */
 export function CounterMeter({ counter }: { counter: Counter }): JSX.Element {
   const { limit, used, remaining, resetAt, blockedUntil } = counter
   if (used === null || remaining === null) return <Badge tone="warning">The store did not answer</Badge>
-  const share = limit === 0 ? 1 : Math.min(1, used / limit)
+  const most = mostOf({ limit, used, remaining })
+  const share = usedShare(counter)
   const state = remaining === 0 ? 'full' : 'room'
   return (
     <div class={classes.counter}>
@@ -20,15 +21,30 @@ export function CounterMeter({ counter }: { counter: Counter }): JSX.Element {
         class={classes.meter}
         data-state={share >= NEAR_LIMIT && state === 'room' ? 'near' : state}
         min={0}
-        max={Math.max(1, limit)}
-        value={Math.min(used, Math.max(1, limit))}
-        aria-label={`${used} of ${limit} used`}
+        max={Math.max(1, most)}
+        value={Math.min(used, Math.max(1, most))}
+        aria-label={`${used} of ${most} used`}
       />
       <span class={classes.counterText}>
-        <b>{countText(used)}</b> of {countText(limit)} used, {countText(remaining)} left
+        <b>{countText(used)}</b> of {countText(most)} used, {countText(remaining)} left
         {resetAt === null || used === 0 ? null : `, full again ${agoText(Date.parse(resetAt), nowMs())}`}
       </span>
       {blockedUntil === null ? null : <Badge tone="denied">blocked until {blockedUntil}</Badge>}
     </div>
   )
+}
+
+/** The share of a counter that is used, from 0 to 1; 0 when it is not known. */
+export function usedShare({ limit, used, remaining }: Counter): number {
+  if (used === null || remaining === null) return 0
+  const most = mostOf({ limit, used, remaining })
+  return most === 0 ? 1 : Math.min(1, used / most)
+}
+
+/**
+ * What a counter holds at most. With a burst this is not the limit: 40 a minute in bursts of up to 12 is used up with
+ * 12. A counter above a limit that was lowered holds the limit.
+ */
+function mostOf({ limit, used, remaining }: { limit: number; used: number; remaining: number }): number {
+  return remaining > 0 ? used + remaining : Math.min(limit, used)
 }

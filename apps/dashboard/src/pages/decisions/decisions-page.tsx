@@ -243,12 +243,14 @@ function columnsFor(actions: RowActions): readonly Column<DecisionRecord>[] {
     { id: 'caller', header: 'Counted', cell: (row) => <CountedCaller row={row} /> },
     {
       id: 'rule',
+      isSecondary: true,
       header: 'Rule',
       isCode: true,
       cell: ({ rule }) => (rule === undefined ? NO_VALUE : <Link to={pathWith({ rule })}>{rule}</Link>),
     },
     {
       id: 'left',
+      isSecondary: true,
       header: 'Left',
       align: 'end',
       cell: ({ remaining, limit, reason }) =>
@@ -258,11 +260,18 @@ function columnsFor(actions: RowActions): readonly Column<DecisionRecord>[] {
     },
     {
       id: 'retry',
+      isSecondary: true,
       header: 'Retry after',
       align: 'end',
       cell: ({ retryAfterMs }) => (retryAfterMs === undefined ? NO_VALUE : durationText(retryAfterMs)),
     },
-    { id: 'duration', header: 'Took', align: 'end', cell: ({ durationMs }) => durationText(durationMs) },
+    {
+      id: 'duration',
+      isSecondary: true,
+      header: 'Took',
+      align: 'end',
+      cell: ({ durationMs }) => durationText(durationMs),
+    },
     {
       id: 'actions',
       header: 'Actions',

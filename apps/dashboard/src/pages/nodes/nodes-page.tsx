@@ -71,6 +71,7 @@ function columnsFor(newest: number): readonly Column<NodeStatus>[] {
     },
     {
       id: 'region',
+      isSecondary: true,
       header: 'Region',
       cell: ({ region }) => region ?? NO_VALUE,
       sortValue: ({ region }) => region ?? '',
@@ -101,7 +102,7 @@ function columnsFor(newest: number): readonly Column<NodeStatus>[] {
         checksPerSecond === 0 ? NO_VALUE : percentText(denialsPerSecond / checksPerSecond),
       sortValue: ({ denialsPerSecond }) => denialsPerSecond,
     },
-    { id: 'inFlight', header: 'In flight', align: 'end', cell: ({ inFlight }) => inFlight },
+    { id: 'inFlight', isSecondary: true, header: 'In flight', align: 'end', cell: ({ inFlight }) => inFlight },
     {
       id: 'store',
       header: 'Store',
@@ -126,6 +127,7 @@ function columnsFor(newest: number): readonly Column<NodeStatus>[] {
     },
     {
       id: 'threads',
+      isSecondary: true,
       header: 'Threads',
       align: 'end',
       cell: ({ threads, servingThreads }) =>
@@ -138,7 +140,7 @@ function columnsFor(newest: number): readonly Column<NodeStatus>[] {
       cell: ({ uptimeMs }) => durationText(uptimeMs),
       sortValue: ({ uptimeMs }) => uptimeMs,
     },
-    { id: 'seen', header: 'Seen', cell: ({ lastSeenAt }) => agoText(lastSeenAt, nowMs()) },
-    { id: 'version', header: 'Sluice', isCode: true, cell: ({ version }) => version },
+    { id: 'seen', isSecondary: true, header: 'Seen', cell: ({ lastSeenAt }) => agoText(lastSeenAt, nowMs()) },
+    { id: 'version', isSecondary: true, header: 'Sluice', isCode: true, cell: ({ version }) => version },
   ]
 }

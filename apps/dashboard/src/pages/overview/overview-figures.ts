@@ -5,7 +5,7 @@ import { SeriesWindow } from '../../charts/series-window.ts'
 
 /** Resources and regions with a line of their own; the rest is `other`. */
 export const MOST_RESOURCES = 7
-const MOST_REGIONS = 5
+export const MOST_REGIONS = 5
 const MOST_POINTS = 1200
 /** Live totals of a short range are drawn for each second; what the service keeps has longer steps. */
 const SHORTEST_STEP_MS = 1000
@@ -73,12 +73,15 @@ export class OverviewFigures {
   readonly regions: ReadonlySignal<NamedSeries>
   readonly current: ReadonlySignal<CurrentFigures | undefined>
   readonly top: ReadonlySignal<readonly TopDimension[]>
+  /** Time that `top` covers, in milliseconds; 0 before it is known. */
+  readonly topSpanMs: ReadonlySignal<number>
   /** Rises with every change. */
   readonly revision: ReadonlySignal<number>
   readonly #resources = signal(namedSeries([]))
   readonly #regions = signal(namedSeries([]))
   readonly #current = signal<CurrentFigures | undefined>(undefined)
   readonly #top = signal<readonly TopDimension[]>([])
+  readonly #topSpanMs = signal(0)
   readonly #revision = signal(0)
   readonly #recent: { readonly untilMs: number; readonly spanMs: number; readonly totals: readonly number[] }[] = []
   #lastResources: readonly TrafficShare[] = []
@@ -93,6 +96,7 @@ export class OverviewFigures {
     this.regions = this.#regions
     this.current = this.#current
     this.top = this.#top
+    this.topSpanMs = this.#topSpanMs
     this.revision = this.#revision
   }
 
@@ -132,6 +136,7 @@ export class OverviewFigures {
       this.#resources.value = loadedSeries(answer.resources, MOST_RESOURCES, { answer, isLive })
       this.#regions.value = loadedSeries(answer.regions, MOST_REGIONS, { answer, isLive })
       this.#top.value = answer.top
+      this.#topSpanMs.value = answer.topSpanMs
       const before = this.#current.peek()
       if (before !== undefined) this.#current.value = { ...before, ...stateOf(answer) }
       this.#revision.value += 1

@@ -22,6 +22,7 @@ import { FigureStrip } from './figure-strip.tsx'
 import { NodeList } from './node-list.tsx'
 import classes from './overview.module.css'
 import type { OverviewFigures } from './overview-figures.ts'
+import { MOST_REGIONS, MOST_RESOURCES } from './overview-figures.ts'
 import { TopCallers } from './top-callers.tsx'
 import type { Overview } from './use-overview.ts'
 import { useOverview } from './use-overview.ts'
@@ -128,7 +129,7 @@ function Charts({ overview, nodes }: ChartsProps): JSX.Element {
         <ResourceChart overview={overview} />
       </div>
       <div class={`${classes.narrow} ${classes.half}`}>
-        <TopCallers top={figures.top.value} spanText="last minutes" />
+        <TopCallers top={figures.top.value} spanMs={figures.topSpanMs.value} />
       </div>
       <div class={classes.narrow}>
         <RegionChart overview={overview} />
@@ -181,7 +182,7 @@ function ResourceChart({ overview: { figures, range } }: { overview: Overview })
       height={232}
       onPick={openDecisions}
       onSelect={selectRange}
-      series={names.map((label, index) => ({ label, colour: seriesColour(index, label) }))}
+      series={shownNames(names, MOST_RESOURCES).map((label, index) => ({ label, colour: seriesColour(index, label) }))}
       actions={
         <Segments
           label="Measure"
@@ -212,10 +213,21 @@ function RegionChart({ overview: { figures, range } }: { overview: Overview }): 
       leastTop={1}
       onPick={openDecisions}
       onSelect={selectRange}
-      series={names.map((label, index) => ({ label, colour: seriesColour(index, label) }))}
+      series={shownNames(names, MOST_REGIONS).map((name, index) => ({
+        label: REGION_LABELS[name] ?? name,
+        colour: seriesColour(index, name),
+      }))}
     />
   )
 }
+
+/** Without the last name, which stands for all others, where each has a line of its own. */
+function shownNames(names: readonly string[], most: number): readonly string[] {
+  return names.length > most ? names : names.slice(0, -1)
+}
+
+/** The names that the figures have for what is no region. */
+const REGION_LABELS: Readonly<Record<string, string>> = { none: 'no region', other: 'other regions' }
 
 function openDecisions(fromMs: number, toMs: number): void {
   navigate(`/decisions?from=${fromMs}&to=${toMs}`)

@@ -6,7 +6,7 @@ import { Link } from '../../ui/navigation/link.tsx'
 import { Card } from '../../ui/shell/page.tsx'
 import type { Column } from '../../ui/table/table.tsx'
 import { Table } from '../../ui/table/table.tsx'
-import { countText } from '../../ui/theme/format.ts'
+import { countText, durationText } from '../../ui/theme/format.ts'
 import classes from './overview.module.css'
 
 const LABELS: Readonly<Record<string, string>> = {
@@ -21,7 +21,7 @@ const FIRST = ['user', 'apiKey', 'ip']
 const MOST_CALLERS = 8
 
 /** The callers that were denied most in the last minutes, one dimension at a time. */
-export function TopCallers({ top, spanText }: { top: readonly TopDimension[]; spanText: string }): JSX.Element {
+export function TopCallers({ top, spanMs }: { top: readonly TopDimension[]; spanMs: number }): JSX.Element {
   const chosen = useSignal('user')
   const dimensions = [...new Set([...FIRST, ...top.map(({ dimension }) => dimension)])]
   const entries = top.find(({ dimension }) => dimension === chosen.value)?.entries ?? []
@@ -29,7 +29,7 @@ export function TopCallers({ top, spanText }: { top: readonly TopDimension[]; sp
   return (
     <Card
       title="Most denied"
-      description={spanText}
+      description={spanMs === 0 ? 'denied calls' : `last ${durationText(inMinutes(spanMs))}`}
       isFlush
       actions={
         <Segments
@@ -51,6 +51,11 @@ export function TopCallers({ top, spanText }: { top: readonly TopDimension[]; sp
       />
     </Card>
   )
+}
+
+/** Whole minutes: the span of a young service grows with every second. */
+function inMinutes(spanMs: number): number {
+  return Math.max(1, Math.round(spanMs / 60_000)) * 60_000
 }
 
 function columnsOf(dimension: string, most: number): Column<TopEntry>[] {

@@ -102,6 +102,7 @@ const COLUMNS: readonly Column<PolicyRule>[] = [
   },
   {
     id: 'algorithm',
+    isSecondary: true,
     header: 'Algorithm',
     cell: ({ algorithm = 'gcra' }) => algorithm,
     sortValue: ({ algorithm = 'gcra' }) => algorithm,

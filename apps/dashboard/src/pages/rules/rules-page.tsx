@@ -5,7 +5,7 @@ import { Button } from '../../ui/controls/button.tsx'
 import type { Tab } from '../../ui/controls/tabs.tsx'
 import { Tabs } from '../../ui/controls/tabs.tsx'
 import { LoadedView, ReadOnlyNotice } from '../../ui/feedback/states.tsx'
-import { navigate } from '../../ui/navigation/router.ts'
+import { navigate, queryParameter } from '../../ui/navigation/router.ts'
 import { Page } from '../../ui/shell/page.tsx'
 import { BlocksTab } from './entries/blocks-tab.tsx'
 import { MembersTab } from './entries/members-tab.tsx'
@@ -13,6 +13,7 @@ import { OverridesTab } from './entries/overrides-tab.tsx'
 import { DenyListTab, ExemptionsTab, TiersTab } from './entries/parts-tabs.tsx'
 import { RuleTable } from './rule-table.tsx'
 import { CandidateCard } from './versions/candidate-card.tsx'
+import { CandidateNotice } from './versions/candidate-notice.tsx'
 import type { EnforcedRules } from './versions/enforced-rules.ts'
 import { useEnforced } from './versions/enforced-rules.ts'
 import { VersionsTab } from './versions/versions-tab.tsx'
@@ -45,14 +46,23 @@ export function RulesPage(): JSX.Element {
       <LoadedView state={enforced.state} onRetry={reload}>
         {(rules) => (
           <>
-            {rules.candidate === undefined ? null : (
-              <CandidateCard key={rules.candidate.number} rules={rules} candidate={rules.candidate} onChange={reload} />
-            )}
+            <Candidate rules={rules} onChange={reload} />
             <Tabs label="Parts of the rules" tabs={tabsOf(rules, reload)} />
           </>
         )}
       </LoadedView>
     </Page>
+  )
+}
+
+/** The version on its way: in full beside the versions, elsewhere in a line, so that what was asked for is in sight. */
+function Candidate({ rules, onChange }: { rules: EnforcedRules; onChange: () => void }): JSX.Element | null {
+  const { candidate } = rules
+  if (candidate === undefined) return null
+  return queryParameter('tab') === 'versions' ? (
+    <CandidateCard key={candidate.number} rules={rules} candidate={candidate} onChange={onChange} />
+  ) : (
+    <CandidateNotice key={candidate.number} candidate={candidate} />
   )
 }
 

@@ -13,6 +13,7 @@ import type { Column } from '../../ui/table/table.tsx'
 import { Table } from '../../ui/table/table.tsx'
 import { agoText } from '../../ui/theme/format.ts'
 import { attempt, MoreButton, usePages } from '../lists/paged-list.tsx'
+import { browserName } from './browser-name.ts'
 
 const REFRESH_MS = 10_000
 
@@ -75,10 +76,14 @@ function columnsFor(onEnd: (row: Session) => Promise<void>): readonly Column<Ses
         </>
       ),
     },
-    { id: 'keyId', header: 'Visible part', isCode: true, cell: ({ keyId }) => keyId },
+    { id: 'keyId', isSecondary: true, header: 'Visible part', isCode: true, cell: ({ keyId }) => keyId },
     { id: 'role', header: 'Role', cell: ({ role }) => role },
-    { id: 'address', header: 'From', isCode: true, cell: ({ address }) => address ?? '' },
-    { id: 'browser', header: 'Browser', wraps: true, cell: ({ browser }) => browser ?? '' },
+    { id: 'address', isSecondary: true, header: 'From', isCode: true, cell: ({ address }) => address ?? '' },
+    {
+      id: 'browser',
+      header: 'Browser',
+      cell: ({ browser }) => <span title={browser}>{browserName(browser ?? '')}</span>,
+    },
     { id: 'seen', header: 'Last used', cell: ({ lastSeenAt }) => agoText(lastSeenAt, nowMs()) },
     {
       id: 'ends',

@@ -16,7 +16,7 @@ import { BlockDialog } from '../callers/block-dialog.tsx'
 import type { Caller, CallerDimension } from '../callers/caller.ts'
 import { CALLER_DIMENSIONS, callerText, explainPath } from '../callers/caller.ts'
 import callerClasses from '../callers/callers.module.css'
-import { CounterMeter } from '../callers/counter-meter.tsx'
+import { CounterMeter, usedShare } from '../callers/counter-meter.tsx'
 import { OverrideDialog } from '../callers/override-dialog.tsx'
 import { ResetDialog } from '../callers/reset-dialog.tsx'
 import { CallerEntries } from './caller-entries.tsx'
@@ -215,12 +215,12 @@ interface RowActions {
 function columnsFor(actions: RowActions): readonly Column<Usage>[] {
   return [
     { id: 'rule', header: 'Rule', isCode: true, cell: ({ rule }) => rule, sortValue: ({ rule }) => rule },
-    { id: 'dimension', header: 'Counts', cell: ({ dimension, entity }) => `${dimension} ${entity}` },
+    { id: 'dimension', isSecondary: true, header: 'Counts', cell: ({ dimension, entity }) => `${dimension} ${entity}` },
     {
       id: 'counters',
       header: 'Used',
       cell: ({ counters }) => counters.map((counter, index) => <CounterMeter key={index} counter={counter} />),
-      sortValue: ({ counters }) => Math.max(...counters.map(({ used, limit }) => (used ?? 0) / Math.max(1, limit))),
+      sortValue: ({ counters }) => Math.max(...counters.map(usedShare)),
     },
     {
       id: 'actions',

@@ -1,5 +1,7 @@
+import type { Signal } from '@preact/signals'
 import { useSignal } from '@preact/signals'
-import type { ComponentChildren, JSX } from 'preact'
+import type { ComponentChildren, JSX, RefObject } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
 import { Icon } from '../theme/icon.tsx'
 import classes from './table.module.css'
 
@@ -18,6 +20,8 @@ export interface Column<Row> {
   readonly wraps?: boolean
   /** Hides the header from sight, for columns of buttons. These stay in sight when the table is wider than the page. */
   readonly isHeaderHidden?: boolean
+  /** Left out where the columns do not all have room beside each other. */
+  readonly isSecondary?: boolean
 }
 
 export interface TableProps<Row> {
@@ -32,13 +36,15 @@ export interface TableProps<Row> {
   readonly sortedBy?: string
 }
 
-/** A table with a head that stays in sight and columns that sort. */
+/** A table with a head that stays in sight, columns that sort, and secondary columns that give way. */
 export function Table<Row>({ caption, columns, rows, rowKey, empty, sortedBy }: TableProps<Row>): JSX.Element {
   const order = useSignal(sortedBy)
+  const host = useRef<HTMLElement>(null)
+  const isCompact = useCompact(host)
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: who has no mouse must be able to scroll a wide table
-    <section class={classes.scroll} tabIndex={0} aria-label={caption}>
-      <table class={classes.table}>
+    <section ref={host} class={classes.scroll} tabIndex={0} aria-label={caption}>
+      <table class={classes.table} data-compact={isCompact.value}>
         <caption class="visually-hidden">{caption}</caption>
         <thead>
           <tr>
@@ -77,6 +83,28 @@ export function Table<Row>({ caption, columns, rows, rowKey, empty, sortedBy }: 
   )
 }
 
+/** Whether the table is wider than its place. It is whole again where the width that it needed is there. */
+function useCompact(host: RefObject<HTMLElement | null>): Signal<boolean> {
+  const isCompact = useSignal(false)
+  const neededWidth = useRef(0)
+  const measure = (): void => {
+    if (host.current === null) return
+    const { clientWidth, scrollWidth } = host.current
+    if (isCompact.peek()) isCompact.value = clientWidth < neededWidth.current
+    else if (scrollWidth > clientWidth) {
+      neededWidth.current = scrollWidth
+      isCompact.value = true
+    }
+  }
+  useEffect(measure)
+  useEffect(() => {
+    const resizing = new ResizeObserver(measure)
+    resizing.observe(host.current!)
+    return () => resizing.disconnect()
+  }, [])
+  return isCompact
+}
+
 interface HeadCellProps<Row> {
   readonly column: Column<Row>
   readonly order: string | undefined
@@ -91,7 +119,7 @@ function HeadCell<Row>({ column, order, onSort }: HeadCellProps<Row>): JSX.Eleme
   return (
     <th
       scope="col"
-      class={`${column.align === 'end' ? classes.end : ''} ${column.isHeaderHidden ? classes.pinned : ''}`}
+      class={`${column.align === 'end' ? classes.end : ''} ${placeClass(column)}`}
       aria-sort={isActive ? direction : undefined}
     >
       {column.sortValue === undefined ? (
@@ -111,9 +139,13 @@ function cellClass<Row>(column: Column<Row>): string {
     column.align === 'end' ? classes.end : '',
     column.isCode ? classes.mono : '',
     column.wraps ? classes.wrap : classes.nowrap,
-    column.isHeaderHidden ? classes.pinned : '',
+    placeClass(column),
   ]
   return names.join(' ')
+}
+
+function placeClass<Row>({ isHeaderHidden, isSecondary }: Column<Row>): string {
+  return `${isHeaderHidden ? classes.pinned : ''} ${isSecondary ? classes.secondary : ''}`
 }
 
 function sorted<Row>(rows: readonly Row[], columns: readonly Column<Row>[], order: string | undefined): readonly Row[] {

@@ -203,12 +203,12 @@ describe('explainPattern', () => {
 
   it.each([
     ['/api/orders', '/api/users', 'segment 2 is "users", the rule has "orders"'],
-    ['/orders/:id', '/orders', 'segment 2 is missing, the rule has any'],
+    ['/orders/:id', '/orders', 'segment 2 is missing, the rule has one of any name'],
     ['/orders/items', '/orders', 'segment 2 is missing, the rule has "items"'],
     ['/orders', '/orders/17', 'segment 2 is "17", the rule ends before it'],
     ['/', '/a', 'segment 1 is "a", the rule ends before it'],
     ['/orders/items', '/orders/', 'segment 2 is missing, the rule has "items"'],
-    ['/orders/:id/items', '/orders/', 'segment 2 is missing, the rule has any'],
+    ['/orders/:id/items', '/orders/', 'segment 2 is missing, the rule has one of any name'],
     ['/a/b', '//b', 'segment 1 is empty, the rule has "a"'],
     ['/orders', '/orders//', 'segment 2 is empty, the rule ends before it'],
     ['/orders', 'orders', 'the resource "orders" is a name, the rule has a path'],

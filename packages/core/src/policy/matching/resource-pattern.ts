@@ -99,7 +99,7 @@ function explainSegments({ segments, hasRest }: ResourcePattern, given: readonly
   for (const [index, expected] of segments.entries()) {
     const segment = given[index]
     const place = `segment ${index + 1}`
-    const wanted = expected === undefined ? 'any' : quoted(expected)
+    const wanted = expected === undefined ? 'one of any name' : quoted(expected)
     if (segment === undefined) return `${place} is missing, the rule has ${wanted}`
     if (expected === undefined || segment === expected) continue
     return `${place} is ${segment === '' ? 'empty' : quoted(segment)}, the rule has ${wanted}`

@@ -138,7 +138,10 @@ describe('conditions', () => {
       { schedule: [{ from: '22:00', to: '06:00', timeZone: 'Europe/Berlin', multiplier: 0.5 }] },
       'Every day from 22:00 to 06:00 (Europe/Berlin): 0.5 times the limit.',
     ],
-    [{ regions: { US: 2, DE: 0.5 } }, 'By region: US 2 times the limit and DE 0.5 times the limit.'],
+    [
+      { regions: { US: 2, DE: 0.5, FR: 1 } },
+      'By region: US 2 times the limit, DE 0.5 times the limit and FR the limit.',
+    ],
     [{ incident: 0.25 }, 'During an incident: 0.25 times the limit.'],
     [
       {

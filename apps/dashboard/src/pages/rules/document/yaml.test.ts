@@ -106,25 +106,41 @@ describe('reading', () => {
   })
 
   it.each([
-    ['a: 1\na: 2', 2, '"a" stands here twice.'],
-    ['a: &x 1', 1, 'Anchors are not supported. Write the value out.'],
+    ['a: |\n  text', { a: 'text\n' }],
+    ['a: one\n  two', { a: 'one two' }],
+    ['a: &limits { limit: 5 }\nb: { <<: *limits, window: 1m }', { a: { limit: 5 }, b: { limit: 5, window: '1m' } }],
+  ])('%j, as a file of rules may say it', (text, value) => {
+    expect(readYaml(text).value).toEqual(value)
+  })
+
+  it.each([
+    ['a: 1\na: 2', 2, 'This name stands here twice.'],
     ['resource: *', 1, 'A value that begins with * must be in quotes, such as "*".'],
-    ['a: !!str 1', 1, 'Tags are not supported. Leave them out.'],
-    ['a: |\n  text', 1, 'Texts over several lines are not supported. Write it on one line, in quotes.'],
-    ['a: one\n  two', 2, 'A value over several lines is not supported. Write it on one line, in quotes.'],
-    ['a:\n  - 1\n - 2', 3, 'This line is indented more than the line it belongs to.'],
-    ['  a: 1\nb: 2', 2, 'This line is indented differently from those before it.'],
-    ['a: 1\n   b: 2', 2, 'This line is indented more than the line it belongs to.'],
+    ['b: 1\na: *limits', 2, 'A value that begins with * must be in quotes, such as "*".'],
+    ['a: !rule 1', 1, 'Unresolved tag: !rule.'],
+    ['a:\n  - 1\n - 2', 3, expect.stringContaining('Indent this line as those beside it')],
+    ['  a: 1\nb: 2', 2, 'Unexpected scalar at node end.'],
+    ['a: 1\n   b: 2', 1, expect.stringContaining('Indent this line as those beside it')],
     ['a:\n\t- 1', 2, 'A tab cannot indent a line. Use spaces.'],
-    ['a: [1, 2', 1, 'The bracket that begins here is never closed.'],
-    ['a: "b', 1, 'The quote that begins here is never closed.'],
-    ['a: b: c', 1, 'A value with a colon and a space must be in quotes.'],
-    ['a: 1\nb', 2, 'Expected a name and a colon, such as "limit: 100".'],
+    ['a: [1, 2', 1, expect.stringContaining('a bracket is never closed')],
+    ['a: "b', 1, expect.stringContaining('A quote, a bracket')],
+    ['a: b: c', 1, expect.stringContaining('in quotes')],
+    ['a: 1\nb', 2, expect.stringContaining('the colon after a name is missing')],
     ['a: 1\n---\nb: 2', 2, 'Only one document can be read. Remove this line.'],
-    ['a: [1] x', 1, 'Unexpected x'],
+    ['a: [1] x', 1, 'Unexpected scalar at node end.'],
   ])('%j is rejected', (text, line, message) => {
     const error = thrownBy(() => readYaml(text))
     expect(error).toBeInstanceOf(YamlError)
     expect(error).toMatchObject({ line, message })
   })
+
+  it('stops where aliases stand for more than memory holds', () => {
+    const levels = Array.from({ length: 12 }, (_, level) => `l${level + 1}: &l${level + 1} [${list(`*l${level}`)}]`)
+    const error = thrownBy(() => readYaml(`l0: &l0 [${list('1')}]\n${levels.join('\n')}`))
+    expect(error).toBeInstanceOf(YamlError)
+  })
 })
+
+function list(item: string): string {
+  return Array.from({ length: 10 }, () => item).join(', ')
+}

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import type { Version } from '@sluice/contract'
 import { ruleName } from '@sluice/core/internal'
 import type { PolicyRule } from '@sluice/core/policy'
 import type { JSX } from 'preact'
@@ -62,10 +63,10 @@ function Editor({ rules, onPublished }: { rules: EnforcedRules; onPublished: () 
       document={document}
       rules={rules}
       isRestored={isRestored.value}
-      onPublished={() => {
+      onPublished={({ stage }) => {
         dropEdit()
         onPublished()
-        navigate('/rules')
+        navigate(stage === 'enforce' ? '/rules' : '/rules?tab=versions')
       }}
     />
   )
@@ -75,7 +76,7 @@ interface OpenEditorProps {
   readonly document: RuleDocument
   readonly rules: EnforcedRules
   readonly isRestored: boolean
-  readonly onPublished: () => void
+  readonly onPublished: (version: Version) => void
 }
 
 function OpenEditor({ document, rules, isRestored, onPublished }: OpenEditorProps): JSX.Element {

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import type { Version } from '@sluice/contract'
 import type { JSX } from 'preact'
 import type { ApiError } from '../../../api/api-error.ts'
 import { asApiError } from '../../../api/api-error.ts'
@@ -40,7 +41,7 @@ export interface PublishDialogProps {
   readonly document: RuleDocument | undefined
   readonly changes: readonly Change[]
   readonly onClose: () => void
-  readonly onPublished: () => void
+  readonly onPublished: (version: Version) => void
   /** Somebody else published meanwhile. */
   readonly onConflict: () => void
 }
@@ -68,7 +69,7 @@ export function PublishDialog({
       if (result.kind === 'conflict') onConflict()
       else {
         showToast(`Version ${result.version.number} ${DONE[stage.value]}.`)
-        onPublished()
+        onPublished(result.version)
       }
     } catch (cause) {
       error.value = asApiError(cause)

@@ -105,7 +105,12 @@ function columnsFor(onRemove: (row: Stored<Override>) => Promise<void>): readonl
       header: 'Until',
       cell: ({ entry }) => (entry.expiresAt === undefined ? 'it is removed' : instantText(entry.expiresAt)),
     },
-    { id: 'by', header: 'Set by', cell: ({ changedBy, changedAt }) => `${changedBy}, ${instantText(changedAt)}` },
+    {
+      id: 'by',
+      isSecondary: true,
+      header: 'Set by',
+      cell: ({ changedBy, changedAt }) => `${changedBy}, ${instantText(changedAt)}`,
+    },
     {
       id: 'actions',
       header: 'Actions',

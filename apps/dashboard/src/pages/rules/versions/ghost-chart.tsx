@@ -2,6 +2,7 @@ import { useComputed } from '@preact/signals'
 import type { ShadowSeries } from '@sluice/contract'
 import type { JSX } from 'preact'
 import { call } from '../../../api/client.ts'
+import type { Query } from '../../../api/query.ts'
 import { useQuery } from '../../../api/query.ts'
 import { Chart } from '../../../charts/chart.tsx'
 import { SeriesWindow } from '../../../charts/series-window.ts'
@@ -14,10 +15,11 @@ import classes from './versions.module.css'
 const SPAN_MS = 900_000
 const STEP_MS = 10_000
 const REFRESH_MS = 2000
+const NARROWEST_MS = 60_000
 
-/** What a version in shadow would also have denied, as a dashed line over what was denied: live, over 15 minutes. */
-export function GhostChart({ version }: { version: number }): JSX.Element {
-  const query = useQuery(
+/** What a version measured in the last 15 minutes, read again and again. */
+export function useShadowSeries(version: number): Query<ShadowSeries> {
+  return useQuery(
     `shadow ${version}`,
     (signal) => {
       const to = nowMs()
@@ -26,6 +28,11 @@ export function GhostChart({ version }: { version: number }): JSX.Element {
     },
     { periodMs: REFRESH_MS },
   )
+}
+
+/** What a version in shadow would also have denied, as a dashed line over what was denied: live, over 15 minutes. */
+export function GhostChart({ version }: { version: number }): JSX.Element {
+  const query = useShadowSeries(version)
   const window = useComputed(() => windowOf(query.state.value.value))
   const revision = useComputed(() => query.state.value.value?.to ?? 0)
   return (
@@ -41,7 +48,7 @@ export function GhostChart({ version }: { version: number }): JSX.Element {
               { label: 'Denied', colour: 'denied', isFilled: true },
               { label: `Version ${version} would also deny`, colour: 'accent', isDashed: true },
             ]}
-            range={() => [series.from, series.to]}
+            range={() => [Math.min(window.value.firstAtMs ?? series.from, series.to - NARROWEST_MS), series.to]}
             revision={revision}
             format={compactText}
             leastTop={1}
@@ -58,7 +65,10 @@ function windowOf(series: ShadowSeries | undefined): SeriesWindow {
   const window = new SeriesWindow(Math.max(1, series?.at.length ?? 1), 2)
   if (series === undefined) return window
   const perSecond = 1000 / series.stepMs
+  // A young service has no past: the line begins where its traffic does.
+  const first = Math.max(0, series.checks.findIndex((count) => count > 0) - 1)
   for (const [index, at] of series.at.entries()) {
+    if (index < first) continue
     // A step that goes on would look like a fall of the line.
     if (at + series.stepMs > nowMs()) break
     window.set(at, [series.denials[index]! * perSecond, series.shadowDenials[index]! * perSecond])

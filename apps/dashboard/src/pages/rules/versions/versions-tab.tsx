@@ -31,9 +31,9 @@ export function VersionsTab({ rules, onChange }: { rules: EnforcedRules; onChang
   const columns: readonly Column<Version>[] = [
     { id: 'number', header: 'Version', cell: ({ number }) => <b>{number}</b>, sortValue: ({ number }) => number },
     { id: 'stage', header: 'Stage', cell: (version) => <StageBadge version={version} /> },
-    { id: 'by', header: 'By', cell: ({ createdBy }) => createdBy },
+    { id: 'by', isSecondary: true, header: 'By', cell: ({ createdBy }) => createdBy },
     { id: 'at', header: 'Made', cell: ({ createdAt }) => instantText(createdAt) },
-    { id: 'basedOn', header: 'Based on', align: 'end', cell: ({ basedOn }) => basedOn ?? '' },
+    { id: 'basedOn', isSecondary: true, header: 'Based on', align: 'end', cell: ({ basedOn }) => basedOn ?? '' },
     { id: 'note', header: 'Note', wraps: true, cell: ({ note }) => note ?? '' },
     {
       id: 'actions',
