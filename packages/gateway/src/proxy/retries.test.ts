@@ -136,6 +136,7 @@ describe('a request that an instance may have got', () => {
 
   it.each([
     ['POST with a body', POST, 'hello'],
+    ['POST with a part of its body', POST.slice(0, -2), 'hel'],
     ['PUT with a body', POST.replace('POST', 'PUT'), 'hello'],
     ['POST without a body', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n', '\r\n\r\n'],
     ['PATCH without a body', 'PATCH / HTTP/1.1\r\nHost: a\r\n\r\n', '\r\n\r\n'],

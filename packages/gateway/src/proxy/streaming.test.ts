@@ -373,10 +373,10 @@ describe('time limits', () => {
   })
 
   it('answer 504 when the whole exchange takes too long', async () => {
-    const { port, timers, upstreams } = await timed(() => undefined, { totalMs: 10_000 })
+    const { port, timers, app } = await timed(() => undefined, { totalMs: 10_000 })
     const client = new RawClient(port)
     client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
-    await until(() => upstreams.get('app')!.asked.length === 1)
+    await until(() => app.received.length === 1)
     await timers.advance(10_000 - 1)
     expect(client.text).toBe('')
     await timers.advance(WATCH_EVERY_MS)
