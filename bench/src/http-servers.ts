@@ -57,7 +57,9 @@ export function startService({ redisUrl, respPort }: ServiceOptions = {}): Promi
 /** The same with the gRPC listener, whose URL it has. `redisUrl`: where it counts. Default: in memory. */
 export function startGrpcService(redisUrl?: string): Promise<BenchServer> {
   const store = redisUrl === undefined ? {} : { REDIS_URL: redisUrl }
-  return startMain({ SLUICE_GRPC_PORT: '0', ...store }, (line) => /grpc:(\/\/\S+)/.exec(line)?.[1]?.replace(/^/, 'http:'))
+  return startMain({ SLUICE_GRPC_PORT: '0', ...store }, (line) =>
+    /grpc:(\/\/\S+)/.exec(line)?.[1]?.replace(/^/, 'http:'),
+  )
 }
 
 async function startMain(

@@ -183,9 +183,7 @@ export function listenerSuite(
     it('is listed in /readyz and in metrics', async () => {
       const { node } = await start()
       const text = await (await fetch(`${node.origin}/readyz`)).text()
-      expect(text).toMatch(
-        new RegExp(`"name":"listener ${listener}","ready":true,"detail":"127.0.0.1:\\d+; ${access}`),
-      )
+      expect(text).toMatch(new RegExp(`"name":"listener ${listener}","ready":true,"detail":"127.0.0.1:\\d+; ${access}`))
       const shown = await (await fetch(`${node.adminOrigin}/metrics`)).text()
       expect(shown).toMatch(new RegExp(`sluice_listener_connections\\{listener="${listener}"\\} [1-9]`))
     })

@@ -191,9 +191,9 @@ export class CommandParser {
         quote = undefined
       } else if (quote === undefined && (byte === DOUBLE_QUOTE || byte === SINGLE_QUOTE)) quote = byte
       else if (byte === BACKSLASH && at < end && (quote === DOUBLE_QUOTE || bytes[at] === quote)) {
-        const hex = HEX_ESCAPE.exec(bytes.toString('latin1', at, Math.min(end, at + 3)))
-        bytes[to++] = hex === null ? escaped(bytes[at]!) : Number.parseInt(hex[1]!, 16)
-        at += hex === null ? 1 : 3
+        const { byte: meant, length } = escaped(bytes, at, end)
+        bytes[to++] = meant
+        at += length
       } else bytes[to++] = byte
     }
     if (quote !== undefined) throw new ProtocolError('unbalanced quotes in request')
@@ -213,8 +213,12 @@ const ESCAPES: ReadonlyMap<number, number> = new Map(
   ]),
 )
 
-function escaped(byte: number): number {
-  return ESCAPES.get(byte) ?? byte
+/** What the bytes after a backslash stand for, and how many of them belong to it. */
+function escaped(bytes: Buffer, at: number, end: number): { readonly byte: number; readonly length: number } {
+  const hex = HEX_ESCAPE.exec(bytes.toString('latin1', at, Math.min(end, at + 3)))
+  if (hex !== null) return { byte: Number.parseInt(hex[1]!, 16), length: 3 }
+  const byte = bytes[at]!
+  return { byte: ESCAPES.get(byte) ?? byte, length: 1 }
 }
 
 function isBlank(byte: number): boolean {
