@@ -1,9 +1,11 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { NodesAnswer, SessionState } from '@sluice/contract'
+import type { CheckRequest, Page as Listed, NodesAnswer, Session } from '@sluice/contract'
 import { freePort, startPostgres, startRedis } from '@sluice/testing/servers'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startBrowser } from './browser.ts'
 import { ExampleProcess } from './examples-process.ts'
 import { repositoryRoot } from './workspace.ts'
 
@@ -12,6 +14,8 @@ let demo: ExampleProcess
 let link: string
 let origin: string
 let gateway: string
+let browser: Browser
+let page: Page
 
 beforeAll(async () => {
   const [port, gatewayPort] = [await freePort(), await freePort()]
@@ -31,29 +35,67 @@ beforeAll(async () => {
   link = await demo.printed(/(http:\/\/localhost:\d+\/[\w-]{22})/)
   origin = `http://localhost:${port}`
   gateway = `http://localhost:${gatewayPort}`
+  browser = await startBrowser()
 })
 
 afterAll(async () => {
+  await browser?.close()
   await demo?.stop('SIGTERM')
   rmSync(folder, { recursive: true, force: true })
 })
+
+async function check(request: CheckRequest): Promise<number> {
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify(request)
+  return (await fetch(`${origin}/internal/ratelimit/check`, { method: 'POST', headers, body })).status
+}
 
 function follow(url: string, headers: Record<string, string> = {}): Promise<Response> {
   return fetch(url, { redirect: 'manual', headers })
 }
 
 describe('npm run demo', () => {
-  it('signs in only the first who opens its link', async () => {
+  it('signs in only the first browser that opens its link, and shows live traffic', async () => {
     const foreign = await follow(link, { 'sec-fetch-site': 'cross-site' })
     expect(foreign.headers.getSetCookie()).toEqual([])
-    const first = await follow(link)
-    expect([first.status, first.headers.get('location')]).toEqual([303, `${origin}/`])
-    const [cookie = ''] = first.headers.getSetCookie()
-    expect(cookie).toMatch(/; HttpOnly.*SameSite=Strict|SameSite=Strict.*HttpOnly/)
-    const state = await fetch(`${origin}/auth/session`, { headers: { cookie: cookie.split(';', 1)[0]! } })
-    expect(((await state.json()) as SessionState).session?.role).toBe('admin')
+    page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
+    page.setDefaultTimeout(20_000)
+    await page.goto(link)
+    expect(page.url()).toBe(`${origin}/`)
+    await page.getByText('live', { exact: true }).waitFor()
+    const figure = page.getByRole('term').filter({ hasText: 'Requests' }).locator('..')
+    const requests = async (): Promise<number> =>
+      Number.parseFloat(await figure.getByRole('definition').first().innerText())
+    await expect.poll(requests, { timeout: 20_000 }).toBeGreaterThan(0)
+    const [cookie] = await page.context().cookies()
+    expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict' })
+    const sessions = await page.context().request.get(`${origin}/admin/sessions?of=own`)
+    const [session] = ((await sessions.json()) as Listed<Session>).items
+    expect([session?.role, session?.browser]).toEqual(['admin', expect.stringContaining('Chrome/')])
     const second = await follow(link)
     expect([second.status, second.headers.getSetCookie()]).toEqual([303, []])
+  })
+
+  it('lets a newcomer change a limit, which holds within a second and is seen on the overview', async () => {
+    const review = (): Promise<number> => check({ user: 'newcomer', resource: '/api/v1/reviews', method: 'POST' })
+    expect([await review(), await review()]).toEqual([200, 200])
+    await page.getByRole('link', { name: 'Rules', exact: true }).click()
+    await page
+      .getByRole('row', { name: /^\/api\/v1\/reviews/ })
+      .getByRole('link', { name: 'Edit' })
+      .click()
+    await page.getByLabel('Limit', { exact: true }).fill('1')
+    await page.getByText('Each user may call /api/v1/reviews once a minute.').first().waitFor()
+    await page.getByRole('button', { name: 'Review and publish' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Publish', exact: true }).click()
+    const publishedMs = performance.now()
+    await expect.poll(review, { interval: 20, timeout: 5000 }).toBe(429)
+    expect(performance.now() - publishedMs).toBeLessThan(1000)
+    await page.getByText(/Version \d+ is enforced/).waitFor()
+    await page.getByRole('link', { name: 'Overview', exact: true }).click()
+    const share = page.getByRole('figure', { name: 'Denial rate by resource' }).getByTitle('/api/v1/reviews')
+    const percent = async (): Promise<number> => Number.parseFloat((await share.innerText()).split(/\s+/).at(-1)!)
+    await expect.poll(percent, { timeout: 40_000 }).toBeGreaterThan(30)
   })
 
   it('sends checks through the API, some of them denied, and measures a candidate', async () => {
@@ -76,8 +118,8 @@ describe('npm run demo', () => {
   })
 
   it('serves the dashboard', async () => {
-    const page = await fetch(origin, { headers: { accept: 'text/html' } })
-    expect(await page.text()).toContain('<div id="app">')
+    const answer = await fetch(origin, { headers: { accept: 'text/html' } })
+    expect(await answer.text()).toContain('<div id="app">')
   })
 
   it('ends, and leaves nothing running, when its port is taken', async () => {

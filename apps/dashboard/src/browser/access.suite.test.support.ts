@@ -1,4 +1,5 @@
 import type { IssuedApiKey } from '@sluice/contract'
+import type { Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { Running } from './real-service.test.support.ts'
 import { openSignedIn } from './real-service.test.support.ts'
@@ -27,6 +28,49 @@ export function accessSuite(running: Running): void {
       await other.page.context().close()
       await page.context().close()
     })
+
+    it('makes an API key, shows it once, puts another in its place, and ends that', async () => {
+      const { page, problems } = await openSignedIn(running(), '/api-keys')
+      await page.getByRole('button', { name: 'New key' }).click()
+      await page.getByLabel('Name').fill('deployer')
+      await page.getByLabel('Role').selectOption('editor')
+      await page.getByRole('button', { name: 'Create key' }).click()
+      const first = await savedKey(page)
+      expect(await page.content()).not.toContain(first)
+      expect(await statusWith(first)).toBe(200)
+      const rows = page.getByRole('row', { name: /^deployer/ })
+      await rows.getByText('editor').waitFor()
+      await rows.getByRole('button', { name: 'Rotate' }).click()
+      await page.getByLabel(/^The old key/).selectOption({ label: 'ends at once' })
+      await page.getByRole('button', { name: 'Rotate key' }).click()
+      const second = await savedKey(page)
+      await expect.poll(async () => [await statusWith(first), await statusWith(second)]).toEqual([401, 200])
+      await page.reload()
+      await expect.poll(() => rows.count()).toBe(2)
+      expect(await page.content()).not.toContain(second)
+      await rows.getByRole('button', { name: 'Revoke' }).click()
+      await page.getByRole('button', { name: 'Revoke key' }).click()
+      await page.getByText('deployer has ended.').waitFor()
+      await expect.poll(() => statusWith(second)).toBe(401)
+      await expect.poll(() => rows.getByRole('button').count()).toBe(0)
+      expect(problems).toEqual([])
+      await page.context().close()
+    })
+
+    /** The key that a dialog shows, which is closed then. */
+    async function savedKey(page: Page): Promise<string> {
+      const dialog = page.getByRole('dialog', { name: 'Key of deployer' })
+      const token = (await dialog.locator('code').innerText()).trim()
+      await dialog.getByRole('button', { name: 'I saved it' }).click()
+      await dialog.waitFor({ state: 'hidden' })
+      return token
+    }
+
+    /** How the admin API answers the holder of a key. */
+    async function statusWith(token: string): Promise<number> {
+      const headers = { authorization: `Bearer ${token}` }
+      return (await fetch(`${service.url}/admin/versions`, { headers })).status
+    }
 
     it('puts an entry on the deny list and takes it off, and the next request follows', async () => {
       const call = { user: 'ada', ip: '192.0.2.77', resource: '/catalogue' }

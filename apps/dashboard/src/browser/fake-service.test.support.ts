@@ -124,7 +124,10 @@ function sendUpdates(state: State): void {
 function bodyOf(state: State, path: string, query: URLSearchParams): unknown {
   if (path === '/auth/session') return sessionOf(state.figures)
   if (path === '/admin/nodes') return NODES
-  if (path === '/admin/overview') return overviewOf(state.figures, Number(query.get('from')), Number(query.get('to')))
+  if (path === '/admin/overview') {
+    const range = overviewOf(state.figures, Number(query.get('from')), Number(query.get('to')))
+    return query.has('node') ? { ...range, nodes: 1 } : range
+  }
   return undefined
 }
 

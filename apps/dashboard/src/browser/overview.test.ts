@@ -64,6 +64,26 @@ describe('the overview', () => {
     await page.context().close()
   })
 
+  it('switches to one node, ten times a second, and back to all', async () => {
+    const fake = await fakeService()
+    const { page } = await openPage(browser, fake.url)
+    const nodes = page
+      .getByRole('term')
+      .filter({ hasText: /^Nodes$/ })
+      .locator('..')
+    await nodes.getByText('2', { exact: true }).waitFor()
+    const stream = page.waitForRequest((request) => request.url().includes('/admin/overview/live'))
+    await page.getByLabel('Node', { exact: true }).selectOption('limits-2 (US)')
+    expect(new URL((await stream).url()).search).toBe('?everyMs=100&node=node-1')
+    await nodes.getByText('1', { exact: true }).waitFor()
+    await page.reload()
+    await nodes.getByText('1', { exact: true }).waitFor()
+    await page.getByLabel('Node', { exact: true }).selectOption('All 2 nodes')
+    await nodes.getByText('2', { exact: true }).waitFor()
+    expect(new URL(page.url()).search).toBe('')
+    await page.context().close()
+  })
+
   it('keeps a selected range in the URL, and returns to live', async () => {
     const fake = await fakeService()
     const { page } = await openPage(browser, fake.url)

@@ -9,6 +9,12 @@ import type { RunningService } from './running-service.test.support.ts'
 const ORDERS = { resource: '/orders', dimension: 'user', limit: 100, window: '1m' }
 const EXPORT = { resource: '/export', dimension: 'tenant', limit: 10, window: '1h' }
 
+/** Appends to a number, with second thoughts. */
+const TYPED = [...Array.from({ length: 8 }, () => ['1', 'Backspace']).flat(), '7']
+
+/** Enough of them that a half has some of them, and not all. */
+const CALLERS = Array.from({ length: 20 }, (_, index) => `caller-${index}`)
+
 /** The rule editor against the real service: what is published holds, and two editors lose nothing. */
 export function ruleEditorSuite(running: Running): void {
   describe('the rule editor', () => {
@@ -89,6 +95,30 @@ export function ruleEditorSuite(running: Running): void {
       await page.context().close()
     })
 
+    it('lets a long text be typed without delay, and publishes what was typed last', async () => {
+      const others = Array.from({ length: 1000 }, (_, index) => ({ ...EXPORT, resource: `/export/${index}` }))
+      await publish([ORDERS, ...others])
+      const { page, problems } = await openEditor('?view=yaml')
+      await page.getByLabel('Rule set as YAML').focus()
+      await page.evaluate(() => {
+        const area = document.activeElement as HTMLTextAreaElement
+        const end = area.value.indexOf('limit: 100') + 'limit: 100'.length
+        area.setSelectionRange(end, end)
+        new PerformanceObserver((list) => {
+          const total = Number(document.body.dataset['longTasks'] ?? 0) + list.getEntries().length
+          document.body.dataset['longTasks'] = String(total)
+        }).observe({ type: 'longtask' })
+      })
+      for (const key of TYPED) await page.keyboard.press(key)
+      const longTasks = await page.evaluate(() => Number(document.body.dataset['longTasks'] ?? 0))
+      expect(longTasks).toBeLessThan(TYPED.length / 3)
+      await reviewAndPublish(page)
+      await page.getByText(/is enforced/).waitFor()
+      expect((await enforcedRules())[0]).toEqual({ ...ORDERS, limit: 1007 })
+      expect(problems).toEqual([])
+      await page.context().close()
+    })
+
     it('keeps an edit over a reload', async () => {
       const { page } = await openEditor('?rule=new')
       await page.getByLabel('Resource').fill('/login')
@@ -129,7 +159,14 @@ export function ruleEditorSuite(running: Running): void {
       await page.context().close()
     })
 
-    it('measures a version first, enforces it, and rolls it back', async () => {
+    /** Whether the third call of a caller is denied. */
+    async function isDeniedThird(user: string): Promise<boolean> {
+      const call = { user, resource: '/orders' }
+      expect([await service.check(call), await service.check(call)]).toEqual([200, 200])
+      return (await service.check(call)) === 429
+    }
+
+    it('measures a version first, enforces it for a share and for all, and rolls it back', async () => {
       const { page, problems } = await openEditor('?rule=/orders@user')
       const before = await enforcedVersion()
       await page.getByLabel('Limit', { exact: true }).fill('2')
@@ -142,7 +179,14 @@ export function ruleEditorSuite(running: Running): void {
         expect(await service.check({ user: 'ghost', resource: '/orders' })).toBe(200)
       await page.getByRole('figure', { name: `What version ${before + 1} would also deny` }).waitFor()
       await page.getByText('Would also deny', { exact: true }).locator('..').getByText(/^3/).waitFor()
-      await page.getByRole('button', { name: 'Enforce', exact: true }).first().click()
+      await page.getByRole('button', { name: 'Enforce for a share' }).click()
+      await page.getByLabel('Share of callers in percent').fill('50')
+      await page.getByRole('button', { name: 'Enforce for this share' }).click()
+      const candidate = page.getByRole('row', { name: new RegExp(`^${before + 1} 50% of callers`) })
+      await candidate.waitFor()
+      const denied = (await Promise.all(CALLERS.map((user) => isDeniedThird(user)))).filter(Boolean).length
+      expect([denied > 0, denied < CALLERS.length]).toEqual([true, true])
+      await candidate.getByRole('button', { name: 'Enforce' }).click()
       await page.getByRole('dialog').getByRole('button', { name: 'Enforce', exact: true }).click()
       await page.getByText(`version ${before + 1}`, { exact: true }).waitFor()
       expect(await enforcedVersion()).toBe(before + 1)

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -20,9 +20,17 @@ export interface RunningService {
   stop(): Promise<void>
 }
 
-/** Starts a service on a free port, in a data folder of its own. */
-export async function startService(): Promise<RunningService> {
+/** An alert that fires at once where nearly all of many calls are denied: single denials of other tests are none. */
+const ALERTS = `service:
+  alerts:
+    denial-rate: { threshold: 0.8, forSeconds: 0, windowSeconds: 60, leastSamples: 400 }
+`
+
+/** Starts a service on a free port, in a data folder of its own. `alertWebhook`: where alerts are sent. */
+export async function startService({ alertWebhook }: { alertWebhook?: string } = {}): Promise<RunningService> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-dashboard-service-'))
+  const config = join(folder, 'sluice.yaml')
+  writeFileSync(config, ALERTS)
   const settings = [
     '--port',
     '0',
@@ -34,6 +42,9 @@ export async function startService(): Promise<RunningService> {
     'error',
     '--gateway-port',
     '0',
+    '--config',
+    config,
+    ...(alertWebhook === undefined ? [] : ['--alert-webhooks', alertWebhook]),
   ]
   const program = join(ROOT, 'tools/start.ts')
   const child = spawn(process.execPath, ['--conditions=source', program, ...settings], {

@@ -226,6 +226,7 @@ function columnsFor(actions: RowActions): readonly Column<DecisionRecord>[] {
     {
       id: 'outcome',
       header: 'Outcome',
+      sharesLine: true,
       cell: ({ allowed, reason }) =>
         allowed ? <Badge tone="good">allowed</Badge> : <Badge tone="denied">denied: {reason ?? 'limit'}</Badge>,
     },
@@ -233,6 +234,7 @@ function columnsFor(actions: RowActions): readonly Column<DecisionRecord>[] {
       id: 'resource',
       header: 'Call',
       isCode: true,
+      wraps: true,
       cell: ({ method, resource }) => (
         <Link to={pathWith({ resource })} title="Show only this resource">
           {method === undefined ? '' : `${method} `}
@@ -240,7 +242,7 @@ function columnsFor(actions: RowActions): readonly Column<DecisionRecord>[] {
         </Link>
       ),
     },
-    { id: 'caller', header: 'Counted', cell: (row) => <CountedCaller row={row} /> },
+    { id: 'caller', header: 'Counted', wraps: true, cell: (row) => <CountedCaller row={row} /> },
     {
       id: 'rule',
       isSecondary: true,

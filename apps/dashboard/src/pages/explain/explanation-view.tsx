@@ -126,6 +126,7 @@ function RuleRow({ rule, isDecisive = false, isDenied = false }: RuleRowProps): 
         <Link to={`/rules?search=${encodeURIComponent(rule.resource)}`} class={classes.ruleName}>
           {rule.rule}
         </Link>
+        {rule.rule.includes(rule.resource) ? null : <span class={classes.entity}>{callText(rule)}</span>}
         {isDecisive && rule.fate === 'applies' ? <Badge tone={isDenied ? 'denied' : 'good'}>decides</Badge> : null}
         {rule.origin === 'rules' ? null : <Badge>{rule.origin}</Badge>}
         {rule.entity === undefined ? null : (
@@ -141,6 +142,11 @@ function RuleRow({ rule, isDecisive = false, isDenied = false }: RuleRowProps): 
       ))}
     </li>
   )
+}
+
+/** The calls that a rule is for, as it was written. Its name has `:any` for each parameter, or says nothing of them. */
+function callText({ methods, resource }: RuleExplanation): string {
+  return `for ${methods === undefined ? '' : `${methods.join(' ')} `}${resource}`
 }
 
 /** How the limit comes about: rule, then override or tier, region, schedule, incident. */

@@ -14,6 +14,7 @@ export function ComparisonTable({ lanes, scenario }: { lanes: readonly Lane[]; s
     { id: 'algorithm', header: 'Algorithm', cell: ({ algorithm }) => ALGORITHM_TEXTS[algorithm].label },
     {
       id: 'rule',
+      isSecondary: true,
       header: 'Rule',
       isCode: true,
       wraps: true,

@@ -88,6 +88,7 @@ function columnsFor(onEnd: (row: Session) => Promise<void>): readonly Column<Ses
     {
       id: 'ends',
       header: 'Ends',
+      wraps: true,
       cell: ({ idleExpiresAt, expiresAt }) =>
         `${agoText(idleExpiresAt, nowMs())} when idle, ${agoText(expiresAt, nowMs())} at the latest`,
     },

@@ -22,6 +22,8 @@ export interface Column<Row> {
   readonly isHeaderHidden?: boolean
   /** Left out where the columns do not all have room beside each other. */
   readonly isSecondary?: boolean
+  /** On a phone, it stands beside the column before it, and without its header: for what explains itself. */
+  readonly sharesLine?: boolean
 }
 
 export interface TableProps<Row> {
@@ -64,7 +66,7 @@ export function Table<Row>({ caption, columns, rows, rowKey, empty, sortedBy }: 
           {sorted(rows, columns, order.value).map((row) => (
             <tr key={rowKey(row)}>
               {columns.map((column) => (
-                <td key={column.id} class={cellClass(column)} data-header={column.isHeaderHidden ? '' : column.header}>
+                <td key={column.id} class={cellClass(column)} data-header={phoneHeader(column)}>
                   {column.cell(row)}
                 </td>
               ))}
@@ -144,8 +146,18 @@ function cellClass<Row>(column: Column<Row>): string {
   return names.join(' ')
 }
 
-function placeClass<Row>({ isHeaderHidden, isSecondary }: Column<Row>): string {
-  return `${isHeaderHidden ? classes.pinned : ''} ${isSecondary ? classes.secondary : ''}`
+function placeClass<Row>({ isHeaderHidden, isSecondary, sharesLine }: Column<Row>): string {
+  const names = [
+    isHeaderHidden ? classes.pinned : '',
+    isSecondary ? classes.secondary : '',
+    sharesLine ? classes.beside : '',
+  ]
+  return names.join(' ')
+}
+
+/** What stands before the cell on a phone, where each row is a list. */
+function phoneHeader<Row>({ header, isHeaderHidden, sharesLine }: Column<Row>): string {
+  return isHeaderHidden || sharesLine ? '' : header
 }
 
 function sorted<Row>(rows: readonly Row[], columns: readonly Column<Row>[], order: string | undefined): readonly Row[] {

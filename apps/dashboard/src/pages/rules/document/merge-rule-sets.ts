@@ -91,11 +91,12 @@ function mergeList(part: keyof RuleSet, { versions, nameOf, decide }: ListMerge)
 }
 
 /** Whether two values of plain data say the same, whatever the order of properties. */
-export function isSame(one: unknown, other: unknown): boolean {
-  return canonical(one) === canonical(other)
+function isSame(one: unknown, other: unknown): boolean {
+  return canonicalText(one) === canonicalText(other)
 }
 
-function canonical(value: unknown): string | undefined {
+/** A text that is equal for values that say the same, in whatever order. */
+export function canonicalText(value: unknown): string | undefined {
   return JSON.stringify(value, (_name, part: unknown) => {
     if (typeof part !== 'object' || part === null || Array.isArray(part)) return part
     return Object.fromEntries(Object.entries(part).sort(([one], [other]) => (one < other ? -1 : 1)))

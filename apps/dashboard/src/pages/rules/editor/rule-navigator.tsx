@@ -1,9 +1,10 @@
 import type { JSX } from 'preact'
+import { useMemo } from 'preact/hooks'
 import { Button } from '../../../ui/controls/button.tsx'
 import { Link } from '../../../ui/navigation/link.tsx'
 import { pathWith, setQuery } from '../../../ui/navigation/router.ts'
 import { Card } from '../../../ui/shell/page.tsx'
-import { isSame } from '../document/merge-rule-sets.ts'
+import { canonicalText } from '../document/merge-rule-sets.ts'
 import type { LooseRule, RuleDocument } from '../document/rule-document.ts'
 import { problemsOfRule } from '../document/rule-document.ts'
 import classes from './editor.module.css'
@@ -11,6 +12,8 @@ import classes from './editor.module.css'
 /** The rules of the document, with marks for those that are changed or wrong. */
 export function RuleNavigator({ document, selected }: { document: RuleDocument; selected: number }): JSX.Element {
   const { rules } = document.value
+  const { base } = document
+  const known = useMemo(() => new Set(base.ruleSet.rules.map(canonicalText)), [base])
   return (
     <Card
       title="Rules"
@@ -36,7 +39,7 @@ export function RuleNavigator({ document, selected }: { document: RuleDocument; 
                 {String(rule['resource'] ?? '')}
               </span>
               <small>{String(rule['dimension'] ?? '')}</small>
-              <Mark document={document} index={index} />
+              <Mark hasProblem={problemsOfRule(document, index).size > 0} isChanged={!known.has(canonicalText(rule))} />
             </Link>
           </li>
         ))}
@@ -49,9 +52,7 @@ function methodsOf({ methods }: LooseRule): string {
   return Array.isArray(methods) && methods.length > 0 ? `${methods.join(' ')} ` : ''
 }
 
-function Mark({ document, index }: { document: RuleDocument; index: number }): JSX.Element | null {
-  if (problemsOfRule(document, index).size > 0) return <i class={classes.wrong} title="Has a problem" />
-  const rule = document.value.rules[index]
-  const isOld = document.base.ruleSet.rules.some((old) => isSame(old, rule))
-  return isOld ? null : <i class={classes.changed} title="Changed" />
+function Mark({ hasProblem, isChanged }: { hasProblem: boolean; isChanged: boolean }): JSX.Element | null {
+  if (hasProblem) return <i class={classes.wrong} title="Has a problem" />
+  return isChanged ? <i class={classes.changed} title="Changed" /> : null
 }

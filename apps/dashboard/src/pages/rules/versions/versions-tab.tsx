@@ -30,7 +30,7 @@ export function VersionsTab({ rules, onChange }: { rules: EnforcedRules; onChang
   const compared = useSignal<Version | undefined>(undefined)
   const columns: readonly Column<Version>[] = [
     { id: 'number', header: 'Version', cell: ({ number }) => <b>{number}</b>, sortValue: ({ number }) => number },
-    { id: 'stage', header: 'Stage', cell: (version) => <StageBadge version={version} /> },
+    { id: 'stage', header: 'Stage', sharesLine: true, cell: (version) => <StageBadge version={version} /> },
     { id: 'by', isSecondary: true, header: 'By', cell: ({ createdBy }) => createdBy },
     { id: 'at', header: 'Made', cell: ({ createdAt }) => instantText(createdAt) },
     { id: 'basedOn', isSecondary: true, header: 'Based on', align: 'end', cell: ({ basedOn }) => basedOn ?? '' },
