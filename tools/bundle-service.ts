@@ -33,8 +33,10 @@ await runTool(async () => {
   rmSync(join(folder, PROGRAMS), { recursive: true, force: true })
   await bundle(folder, ['service', ...others])
   await ensureDashboard()
-  // The service looks for it beside its own file.
-  cpSync(join(repositoryRoot, DASHBOARD_FOLDER), join(folder, PROGRAMS, 'dashboard'), { recursive: true })
+  // The service looks for it beside its own file, and makes a file of its compressed form where that alone is there.
+  const dashboard = join(repositoryRoot, DASHBOARD_FOLDER)
+  const filter = (path: string): boolean => !existsSync(`${path}.gz`)
+  cpSync(dashboard, join(folder, PROGRAMS, 'dashboard'), { recursive: true, filter })
   const manifest = join(folder, 'package.json')
   if (!existsSync(manifest)) writeManifest(manifest)
   if (!existsSync(join(folder, 'LICENSE'))) cpSync(join(repositoryRoot, 'LICENSE'), join(folder, 'LICENSE'))

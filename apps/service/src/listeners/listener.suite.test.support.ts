@@ -171,7 +171,7 @@ export function listenerSuite(
           }
         }
       })
-      await expect.poll(() => answered).toBeGreaterThan(100)
+      await expect.poll(() => answered, { timeout: 30_000 }).toBeGreaterThan(100)
       await node.service.stop({ drains: true })
       // Each client sees a connection that ends, and no answer that is none.
       for (const error of await Promise.all(busy))

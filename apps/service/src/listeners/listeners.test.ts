@@ -178,7 +178,7 @@ function gatewayClient({ gatewayPort }: RunningNode): ListenerClient {
     check: async ({ user }) => await answerOf(await ask('/suite', { 'X-API-Key': user })),
     peek: () => Promise.reject(new Error('Every call takes a unit.')),
     mistakes: async () => {
-      const asked = [ask('/suite', {}), ask('/suite', { 'X-API-Key': 'nobody' }), ask('/other', { 'X-API-Key': 'a' })]
+      const asked = [ask('/suite', {}), ask('/suite', { 'X-API-Key': 'unknown' }), ask('/other', { 'X-API-Key': 'a' })]
       return await Promise.all(asked.map(async (response) => await (await response).text()))
     },
     close: () => Promise.resolve(),

@@ -269,7 +269,7 @@ describe('routes', () => {
     ])
   })
 
-  it('have no limits of WebSockets with an upstream that is asked over HTTP/2', () => {
+  it('have no limits of WebSockets with an upstream that speaks HTTP/2', () => {
     const routes = [{ ...ROUTE, webSocket: { messagesPerSecond: 5 } }]
     expect(problemsOf({ routes, upstreams: { shop: { ...SHOP, protocol: 'http2' } } })).toEqual([
       {

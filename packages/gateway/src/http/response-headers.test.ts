@@ -33,7 +33,7 @@ describe('response headers', () => {
 })
 
 describe('names of headers that were read before', () => {
-  it('are told apart, also at the same place', () => {
+  it('are distinguished, also at the same place', () => {
     // Length, first and last byte decide on the place.
     for (const text of ['x-abc-z', 'x-cba-z', 'X-abc-z', 'x-abc-z', 'Content-Length', 'content-length']) {
       const name = readHeaderName(Buffer.from(text))

@@ -148,7 +148,7 @@ describe('a request that an instance may have got', () => {
   })
 })
 
-/** Two instances that speak HTTP/2, of which the first one is asked first. */
+/** Two instances that speak HTTP/2, of which the first one is tried first. */
 async function behindHttp2(calls: readonly ((stream: ServerHttp2Stream) => void)[]): Promise<TestGateway> {
   const urls = await Promise.all(
     calls.map(async (call) => {

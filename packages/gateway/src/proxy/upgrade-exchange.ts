@@ -13,7 +13,7 @@ const SWITCHING_PROTOCOLS = 101
 
 const NO_WEBSOCKETS = problemAnswer(
   'bad-gateway',
-  'The upstream is asked over HTTP/2, over which the gateway opens no WebSockets.',
+  'The gateway opens no WebSockets to an upstream that speaks HTTP/2.',
 )
 
 /** A request and the connection that is to become a WebSocket. */

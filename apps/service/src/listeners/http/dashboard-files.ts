@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { extname, join, sep } from 'node:path'
+import { gunzipSync } from 'node:zlib'
 
-/** One file of the dashboard, in every encoding that it was built in. */
+/** One file of the dashboard, as it is and in every encoding that it was built in. */
 export interface DashboardFile {
   readonly bytes: Buffer
   /** Undefined where compression saves nothing. */
@@ -25,7 +26,7 @@ const FOLDERS = [join(import.meta.dirname, 'dashboard'), join(import.meta.dirnam
 
 /** The folder of the built dashboard; undefined when it was not built. */
 export function dashboardFolder(): string | undefined {
-  return FOLDERS.find((folder) => existsSync(join(folder, 'index.html')))
+  return FOLDERS.find((folder) => ['index.html', 'index.html.gz'].some((name) => existsSync(join(folder, name))))
 }
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
@@ -45,20 +46,21 @@ const HASHED = /-[\w-]{8}\.\w+$/
 
 /**
  * Reads all files of a built dashboard: a few hundred kilobytes. Requests look them up by name, so no path of a request
- * ever reaches the file system. Hidden files and the table of the bundler are left out.
+ * ever reaches the file system. Hidden files and the table of the bundler are left out. The package leaves out files
+ * that it has compressed with gzip, which keeps its download small.
  */
 export function readDashboardFiles(folder: string): DashboardFiles {
   const files = new Map<string, DashboardFile>()
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue
-    const path = join(entry.parentPath, entry.name)
+    const path = join(entry.parentPath, entry.name.replace(/\.gz$/, ''))
     const name = path
       .slice(folder.length)
       .split(sep)
       .filter((part) => part !== '')
       .join('/')
-    if (isLeftOut(name)) continue
-    const bytes = readFileSync(path)
+    if (isLeftOut(name) || files.has(name)) continue
+    const bytes = existsSync(path) ? readFileSync(path) : gunzipSync(readFileSync(`${path}.gz`))
     files.set(name, {
       bytes,
       br: encodedIn(`${path}.br`, bytes),
@@ -72,7 +74,7 @@ export function readDashboardFiles(folder: string): DashboardFiles {
 }
 
 function isLeftOut(name: string): boolean {
-  return /(?:^|\/)\.|\.(?:br|gz|map)$|^manifest\.json$/.test(name)
+  return /(?:^|\/)\.|\.(?:br|map)$|^manifest\.json$/.test(name)
 }
 
 function encodedIn(path: string, bytes: Buffer): Buffer | undefined {

@@ -93,6 +93,18 @@ describe('the dashboard', () => {
     expect(await (await get('/a/b/c', HTML)).text()).toContain('href="../../assets/index-BGlrooTe.css"')
   })
 
+  it('serves files of which only the compressed form is there', async () => {
+    const folder = await builtFolder()
+    await rm(join(folder, 'assets/index-DlpWE5fm.js'))
+    const { get } = await serve(readDashboardFiles(folder))
+    for (const encoding of ['identity', 'gzip', 'br']) {
+      const script = await get('/assets/index-DlpWE5fm.js', { 'Accept-Encoding': encoding })
+      expect(script.headers.get('content-encoding')).toBe(encoding === 'identity' ? null : encoding)
+      expect(await script.text()).toBe(SCRIPT)
+    }
+    expect((await get('/assets/index-DlpWE5fm.js.gz')).status).toBe(404)
+  })
+
   it('caches hashed files for good, and asks again for the others', async () => {
     const { get } = await serve(readDashboardFiles(await builtFolder()))
     const script = await get('/assets/index-DlpWE5fm.js', { 'Accept-Encoding': 'identity' })

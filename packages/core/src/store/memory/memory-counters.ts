@@ -32,21 +32,6 @@ const PACKED_SIZE = 4
 
 const EMPTY: State = []
 
-/** Where the counter of an item was found. */
-class Place {
-  /** Empty if there is none. */
-  readonly state: State
-  /** Undefined for a counter that fits no slot. */
-  readonly table: PackedTable | undefined
-  readonly slot: number
-
-  constructor(state: State, table: PackedTable | undefined, slot: number) {
-    this.state = state
-    this.table = table
-    this.slot = slot
-  }
-}
-
 /**
  * The counters of a memory store: what decides and forgets. A limiter that only checks needs no more; the memory store
  * adds blocks, reservations and corrections.
@@ -185,43 +170,18 @@ export class MemoryCounters {
 
   /** Any batch: look at all, decide all, then charge all. Nothing else runs in between, so it is one step. */
   #decideMany(batch: Batch): void {
-    const { items, now } = batch
-    const places = items.map((item) => {
-      item.blockedUntil = this.blocks?.until(item.limit.rule, item.key, now) ?? 0
-      return this.#placeOf(item)
+    const states = batch.items.map((item) => {
+      item.blockedUntil = this.blocks?.until(item.limit.rule, item.key, batch.now) ?? 0
+      return this.load(item.limit, item.key)
     })
-    decideBatch(batch, (index) => places[index]!.state)
+    decideBatch(batch, (index) => states[index]!)
     if (!batch.allowed || !batch.charge) return
-    // Those that are known first: a key that comes in may move them.
-    let isAllKnown = true
-    for (let index = 0; index < items.length; index++) {
-      const { table, slot } = places[index]!
-      const { limit, cost, verdict } = items[index]!
-      if (table === undefined || slot === NO_SLOT) isAllKnown = false
-      else if (cost > 0) table.write(slot, verdict, limit.capacity)
-    }
-    if (!isAllKnown) this.#saveOthers(batch, places)
-  }
-
-  /** Charges those items of a decided batch that have no slot yet, or none at all. */
-  #saveOthers(batch: Batch, places: readonly Place[]): void {
     const homeless = new Set<number>()
-    for (const [index, { limit, key, cost, verdict }] of batch.items.entries()) {
-      const { table, slot } = places[index]!
-      if (cost === 0 || (table !== undefined && slot !== NO_SLOT)) continue
-      if (!this.save(limit, key, { verdict, now: batch.now })) homeless.add(index)
+    for (const [index, item] of batch.items.entries()) {
+      if (item.cost > 0 && !this.save(item.limit, item.key, { verdict: item.verdict, now: batch.now }))
+        homeless.add(index)
     }
-    if (homeless.size === 0) return
-    const states = places.map(({ state }) => state)
-    this.#decideHomeless(batch, states, homeless)
-  }
-
-  #placeOf({ limit, key }: Item): Place {
-    if (!isPacked(limit)) return new Place(this.load(limit, key), undefined, NO_SLOT)
-    const table = this.#tableOf(limit, key)
-    const state = this.#scratch[limit.stateSize]!.slice()
-    const slot = table.load(this.#fingerprint, state)
-    return new Place(slot === NO_SLOT ? EMPTY : state, table, slot)
+    if (homeless.size > 0) this.#decideHomeless(batch, states, homeless)
   }
 
   /** Some keys of a batch have no room: they count on the overflow of their limit. If that denies, all is undone. */
