@@ -11,10 +11,7 @@ import { Tunnel } from './websocket/tunnel.ts'
 
 const SWITCHING_PROTOCOLS = 101
 
-const NO_WEBSOCKETS = problemAnswer(
-  'bad-gateway',
-  'The gateway opens no WebSockets to an upstream that speaks HTTP/2.',
-)
+const NO_WEBSOCKETS = problemAnswer('bad-gateway', 'The gateway opens no WebSockets to an upstream that speaks HTTP/2.')
 
 /** A request and the connection that is to become a WebSocket. */
 export interface UpgradeIo extends HttpIo {
