@@ -70,8 +70,9 @@ export default defineConfig({
     execArgv: ['--wasm-wrapper-tiering-budget=1000000000'],
     // Many tests wait for servers, timeouts and browsers: a third process uses two cores better.
     maxWorkers: 3,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // Tests that bundle or compile the whole package take a minute on a slow machine.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     // A `.only` that was left in must not pass for a full run, on any machine.
     allowOnly: false,
     // Every mock ends with its test.

@@ -29,7 +29,7 @@ it.each([
   expect(isBuilt(repository(files))).toBe(isUsable)
 })
 
-it('is built in a fresh clone, where no package is compiled', { timeout: 60_000 }, async () => {
+it('is built in a fresh clone, where no package is compiled', { timeout: 180_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-build-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const noCompiled = `import { registerHooks } from 'node:module'

@@ -245,7 +245,7 @@ describe.each([
 })
 
 describe('Jest, in its default mode,', () => {
-  it('loads every entry by require', { timeout: 60_000 }, () => {
+  it('loads every entry by require', { timeout: 180_000 }, () => {
     const folder = testFolder(projects.full)
     // The current version of Nest is itself an ES module only, which Jest does not load in this mode.
     const entries = Object.entries(projects.manifest.exports).filter(
@@ -267,7 +267,7 @@ describe('Jest, in its default mode,', () => {
     expect(code).toBe(0)
   })
   it('runs an app with sluice/nest on Nest 11, the last version that Jest loads in this mode', {
-    timeout: 60_000,
+    timeout: 180_000,
   }, () => {
     const folder = testFolder(projects.full)
     const modules = join(folder, 'node_modules')
