@@ -20,7 +20,7 @@ export function entriesSuite(running: Running): void {
       await service.admin('POST', `/admin/versions/${number}/stage`, { stage: 'enforce' })
     })
 
-    /** How many more calls of a user are allowed, of so many. */
+    /** How many more calls of a user are allowed, of the calls that are tried. */
     async function allowedOf(calls: number, user: string): Promise<number> {
       let allowed = 0
       for (let call = 0; call < calls; call++) {
