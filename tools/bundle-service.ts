@@ -23,6 +23,20 @@ const MAIN_FILES: Readonly<Record<string, string>> = {
   harness: 'apps/harness/src/main.ts',
 }
 
+/**
+ * The file that the unit and the image start. It has no imports, so that a Node that is too old for the service says
+ * so, instead of naming a module that it does not have.
+ */
+const serviceEntry = (oldestNode: string): string => `const [oldest, found] = ['${oldestNode}', process.versions.node]
+if (found.localeCompare(oldest, 'en', { numeric: true }) < 0) {
+  const problem = 'this is Node ' + found + ' at ' + process.execPath + '; Node ' + oldest + ' or later is needed.'
+  process.stderr.write('sluice: SLUICE_CLI_NODE_TOO_OLD: ' + problem + ' Install it from https://nodejs.org.\\n')
+  process.exitCode = 1
+} else {
+  await import('./service-main.js')
+}
+`
+
 const USAGE = 'Expected: node tools/run.mjs tools/bundle-service.ts <folder> [cli] [harness].'
 
 await runTool(async () => {
@@ -69,13 +83,15 @@ async function bundle(folder: string, programs: readonly string[]): Promise<void
   const { output } = await build.write({
     dir: join(folder, PROGRAMS),
     format: 'esm',
-    entryFileNames: '[name].js',
+    entryFileNames: ({ name }) => (name === 'service' ? 'service-main.js' : '[name].js'),
     chunkFileNames: '[name].js',
     // Names of functions and classes stay, because operators send stack traces.
     minify: { compress: true, mangle: { keepNames: true }, codegen: true },
     comments: false,
   })
   await build.close()
+  const { engines } = readJson<Manifest>(join(repositoryRoot, 'apps/service/package.json'))
+  writeFileSync(join(folder, PROGRAMS, 'service.js'), serviceEntry(engines!['node']!.replace('>=', '')))
   const modules = output.flatMap((part) => (part.type === 'chunk' ? part.moduleIds : []))
   writeFileSync(join(folder, 'THIRD-PARTY-LICENSES.md'), licencesOf([...modules, ...dashboardPackages()]))
 }

@@ -185,7 +185,9 @@ describe('Prometheus', () => {
     // An alert asks whether a value is above something: both sides of that exist, and mostly nothing is above it.
     const expressions = prometheusRules(file).flatMap(({ expr, record }) =>
       record === undefined
-        ? expr.split(' and ').map((part) => part.replace(/ (?:>=?|==) [\d.]+\s*$/, ''))
+        ? expr
+            .split(/\sand\s|\sunless on \(job\)\s/)
+            .map((part) => part.replace(/^\s*\(/, '').replace(/ (?:>=?|==) [\d.]+\)?\s*$/, ''))
         : [record, expr],
     )
     expect(await thoseWithoutData(expressions)).toEqual([])
@@ -204,7 +206,7 @@ describe('Prometheus', () => {
       ),
       ...[...prometheusRules('rules.yaml'), ...prometheusRules('alerts.yaml')].map(({ expr }) => expr),
     ].join('\n')
-    const named = new Set(text.match(/\b(?:instance:\w+:\w+|(?:ratelimit|sluice|nodejs|process)_\w+)/g))
+    const named = new Set(text.match(/\b(?:(?:instance|job):\w+:\w+|(?:ratelimit|sluice|nodejs|process)_\w+)/g))
     const known = new Set(await ask<string[]>('label/__name__/values'))
     expect([...named].filter((name) => !known.has(name))).toEqual([])
     expect(named.size).toBeGreaterThan(30)

@@ -5,7 +5,7 @@ import { dirname, join, matchesGlob } from 'node:path'
 import { LONGEST_WAIT_MS, OPERATIONS } from '@sluice/contract'
 import { readSettings } from '@sluice/service/settings'
 import { describe, expect, it } from 'vitest'
-import { alertRules } from '../apps/service/src/alerts/alert-rule.ts'
+import { alertRules, conditionsThrough } from '../apps/service/src/alerts/alert-rule.ts'
 import { SETTING_TABLE } from '../apps/service/src/settings/setting-table.ts'
 import type { KubernetesObject } from './deploy.test.support.ts'
 import {
@@ -380,43 +380,65 @@ describe('the alerts of Prometheus', () => {
   const alerts = prometheusRules('alerts.yaml')
   const recorded = new Map(prometheusRules('rules.yaml').map(({ record = '', expr }) => [record, expr]))
 
-  it('are the built-in ones, with their thresholds and times', () => {
-    const expected = alertRules().map(({ name, threshold, unit, forMs, resolveAfterMs, leastSamples }) => ({
-      name,
-      above: unit === 'ms' ? threshold / SECOND_MS : threshold,
-      forSeconds: forMs / SECOND_MS,
-      resolveAfterSeconds: resolveAfterMs / SECOND_MS,
-      leastSamples,
+  it('are the built-in ones of nodes that share Redis and a database, with their thresholds and times', () => {
+    const shared = { databaseUrl: 'postgres://', redis: { prefix: '' }, nodeId: 'a' }
+    const conditions = (['database', 'redis'] as const).flatMap((by) => conditionsThrough(by, alertRules(), shared))
+    const expected = conditions.map(({ rule, scope, coveredBy }) => ({
+      name: rule.name,
+      scope,
+      isCovered: coveredBy !== undefined,
+      above: rule.unit === 'ms' ? rule.threshold / SECOND_MS : rule.threshold,
+      forSeconds: rule.forMs / SECOND_MS,
+      resolveAfterSeconds: rule.resolveAfterMs / SECOND_MS,
+      leastSamples: rule.leastSamples,
     }))
-    const found = alerts.flatMap((alert) => {
-      const name = alert.labels?.['rule']
-      if (name === undefined) return []
+    const found = alerts.flatMap(({ expr, labels, ...alert }) => {
+      if (labels?.['rule'] === undefined) return []
+      const [own = '', ofAll] = expr.split('unless on (job)')
+      // What covers it is the whole condition of the alert over all nodes.
+      if (ofAll !== undefined) expect(bare(ofAll)).toBe(bare(own).replaceAll('instance:', 'job:'))
       return [
         {
-          name,
-          above: Number(/> ([\d.]+)/.exec(alert.expr)?.[1]),
+          name: labels['rule'],
+          scope: labels['scope'],
+          isCovered: ofAll !== undefined,
+          above: Number(/> ([\d.]+)/.exec(own)?.[1]),
           forSeconds: seconds(alert.for!),
           resolveAfterSeconds: seconds(alert.keep_firing_for!),
-          leastSamples: Number(/>= (\d+)/.exec(alert.expr)?.[1] ?? 0),
+          leastSamples: Number(/>= (\d+)/.exec(own)?.[1] ?? 0),
         },
       ]
     })
     expect(found).toEqual(expected)
   })
 
-  it('measure over the windows of the built-in ones', () => {
-    const windows = alertRules().flatMap(({ name, windowMs }) => (windowMs === 0 ? [] : [[name, windowMs] as const]))
-    for (const [name, windowMs] of windows) {
-      const { expr } = alerts.find(({ labels }) => labels?.['rule'] === name)!
-      const names = expr.match(/instance:\w+:\w+/g) ?? []
-      expect(names).toHaveLength(2)
+  it('measure over the windows of the built-in ones, each over the nodes that its scope says', () => {
+    const windows = new Map(alertRules().map(({ name, windowMs }) => [name as string, windowMs]))
+    for (const { expr, labels } of alerts) {
+      const windowMs = windows.get(labels?.['rule'] ?? '') ?? 0
+      if (windowMs === 0) continue
+      const [own = ''] = expr.split('unless on (job)')
+      const level = labels?.['scope'] === 'cluster' ? 'job' : 'instance'
+      const names = own.match(/\w+:\w+:\w+/g) ?? []
+      expect(names.map((record) => record.split(':')[0])).toEqual([level, level])
       for (const record of names) {
-        const ranges = recorded.get(record)!.match(/\[\w+\]/g) ?? []
+        const recordedAs = recorded.get(record)!
+        const ranges = recordedAs.match(/\[\w+\]/g) ?? []
         expect(new Set(ranges)).toEqual(new Set([`[${windowMs / SECOND_MS / 60}m]`]))
+        const labelsKept = [...recordedAs.matchAll(/sum by \(([^)]*)\)/g)].map(([, list]) => list!.replace(', le', ''))
+        expect(new Set(labelsKept)).toEqual(new Set([level === 'job' ? 'job' : 'job, instance']))
       }
     }
   })
 })
+
+/** An expression without spaces and the parentheses around it. */
+function bare(expression: string): string {
+  return expression
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+    .replace(/^\((.*)\)$/, '$1')
+}
 
 describe.each(dashboards())('the dashboard %s', (file, { uid, links, panels, templating }) => {
   it('has panels of its own that do not cover each other', () => {

@@ -8,7 +8,8 @@ import { repositoryRoot } from './workspace.ts'
 const CASES = {
   timer: ['Timeout', 'setTimeout(() => {}, 1e6)'],
   server: ['TCPServerWrap', "createServer().listen(0, '127.0.0.1')"],
-  child: ['ProcessWrap', "spawn(process.execPath, ['-e', 'setTimeout(() => {}, 1e6)'])"],
+  // It ends when its parent does.
+  child: ['ProcessWrap', "spawn(process.execPath, ['-e', 'process.stdin.resume()'])"],
   worker: ['Worker', "new Worker('setInterval(() => {}, 1e6)', { eval: true })"],
   'clean-timer': [undefined, 'clearTimeout(setTimeout(() => {}, 1e6))'],
   'unref-timer': [undefined, 'setTimeout(() => {}, 1e6).unref()'],

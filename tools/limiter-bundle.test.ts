@@ -56,12 +56,11 @@ describe('a program with one limiter of sluice/limiter', () => {
 
   it('has the size that the reference states', () => {
     const reference = readFileSync(join(repositoryRoot, 'docs/reference/package.md'), 'utf8')
-    const [, leanSize, fullSize] = /one token bucket is (\d+) kB instead of (\d+) kB/.exec(reference) ?? []
-    const [, checkingSize] = /(\d+) kB with one token bucket/.exec(reference) ?? []
+    const stated = (program: RegExp): string | undefined => program.exec(reference)?.[1]
     expect([checking, lean, full].map(({ gzipBytes }) => String(Math.ceil(gzipBytes / 1000)))).toEqual([
-      checkingSize,
-      leanSize,
-      fullSize,
+      stated(/^\| `createMemoryLimiter\(.* \| `sluice\/limiter` \| (\d+) kB \|$/m),
+      stated(/^\| `createLimiter\(.* \| `sluice\/limiter` \| (\d+) kB \|$/m),
+      stated(/^\| `createLimiter\(.* \| `sluice` \| (\d+) kB \|$/m),
     ])
   })
 

@@ -1,7 +1,7 @@
 // The commands of the package as users run them: installed by npm, pnpm and yarn in empty projects, without a build.
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -137,22 +137,43 @@ describe('the command of the installed package', () => {
   })
 
   it('says which Node it needs to one that is too old, and to others nothing', () => {
-    const versioned = (version: string): Run => {
+    const versioned = (version: string, ...args: readonly string[]): Run => startedAs(version, bin(), ...args)
+    const startedAs = (version: string, ...args: readonly string[]): Run => {
       const versions = `{ ...process.versions, node: '${version}' }`
       const program = `Object.defineProperty(process, 'versions', { value: ${versions} })`
       const preload = `data:text/javascript,${encodeURIComponent(program)}`
-      return run(process.execPath, ['--import', preload, bin(), '--version'], projects.bare)
+      return run(process.execPath, ['--import', preload, ...args], projects.bare)
     }
     for (const version of ['20.20.2', '22.18.0', '22.9.0']) {
-      const { code, out, err } = versioned(version)
+      const { code, out, err } = versioned(version, 'check', "ada's resource", '--help')
       expect([code, out]).toEqual([1, ''])
       expect(err).toMatch(/^sluice: SLUICE_CLI_NODE_TOO_OLD: .*22\.19\.0 or later.*nodejs\.org.*\n$/)
-      // The command that it names runs the file that was started, whichever way it was installed.
-      const [, file = ''] = /npx --package=node@24 -- node (\S+)/.exec(err) ?? []
-      expect(run(process.execPath, [file, '--version'], projects.bare).out).toBe(`${projects.manifest.version}\n`)
+      // The command that it names is the one that was typed, on another Node, whichever way it was installed.
+      const [, typed = ''] = /npx --yes --package=node@24 -- (node .+)\n$/.exec(err) ?? []
+      expect(typed.endsWith(` check 'ada'\\''s resource' --help`), typed).toBe(true)
+      expect(run('sh', ['-c', typed], projects.bare)).toEqual(run(bin(), ['check', '--help'], projects.bare))
     }
-    for (const version of ['22.19.0', '26.0.0']) expect(versioned(version)).toMatchObject({ code: 0, err: '' })
+    // What systemd starts says it too.
+    const service = join(projects.bare, 'node_modules/sluice/dist/programs/service.js')
+    expect(startedAs('18.20.4', service, '--help')).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringMatching(
+        /^sluice: SLUICE_CLI_NODE_TOO_OLD: this is Node 18\.20\.4 at \/.*22\.19\.0 or later.*\n$/,
+      ),
+    })
+    expect(startedAs('22.19.0', service, '--help')).toMatchObject({ code: 0, err: '' })
+    for (const version of ['22.19.0', '26.0.0'])
+      expect(versioned(version, '--version')).toMatchObject({ code: 0, err: '' })
     expect(projects.manifest.engines).toEqual({ node: '>=22.19.0' })
+  })
+
+  it('has the files that the reference lists', () => {
+    const reference = readFileSync(join(repositoryRoot, 'docs/reference/package.md'), 'utf8')
+    const table = reference.slice(reference.indexOf('## Files'))
+    const listed = [...table.matchAll(/^\| `(?:node_modules\/)?(sluice\/[^`]+)` \|/gm)].map(([, path]) => path!)
+    expect(listed).toEqual(expect.arrayContaining(['sluice/openapi.json', 'sluice/llms.txt', 'sluice/docs']))
+    expect(listed.filter((path) => !existsSync(join(projects.bare, 'node_modules', path)))).toEqual([])
   })
 
   it('carries the licences of what is bundled, and nothing that is installed beside it', () => {

@@ -7,6 +7,7 @@ const DOCUMENTS = [
   'docs/guides/**/*.md',
   'docs/reference/*.md',
   'docs/benchmarks.md',
+  'examples/http/*',
   'llms.txt',
 ]
 

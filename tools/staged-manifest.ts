@@ -88,7 +88,10 @@ export function stagedManifest(facade: WorkspacePackage, packages: readonly Work
     main: './dist/cjs/index.cjs',
     types: './dist/index.d.ts',
     typesVersions: { '*': Object.fromEntries(commonJs.map(({ subpath, types }) => [subpath.slice(2), [types]])) },
-    files: ['bin', 'dist', 'docs', 'openapi.json', 'sluice.schema.json', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.md'],
+    files: [
+      ...['bin', 'dist', 'docs', 'examples', 'llms.txt', 'openapi.json', 'sluice.schema.json'],
+      ...['CHANGELOG.md', 'THIRD-PARTY-LICENSES.md'],
+    ],
     exports: { ...publishedExports(entries, commonJs), ...DATA_EXPORTS },
     publishConfig: { access: 'public', provenance: true },
     dependencies: merged(packages, 'dependencies'),

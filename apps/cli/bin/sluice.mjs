@@ -14,9 +14,11 @@ if (existsSync(source) && existsSync(runner)) {
   process.argv.splice(2, 0, source)
   await import(runner.href)
 } else if (process.versions.node.localeCompare(OLDEST_NODE, 'en', { numeric: true }) < 0) {
+  const quoted = (argument) => (/^[\w./:=@,+-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", "'\\''")}'`)
+  const command = [fileURLToPath(import.meta.url), ...process.argv.slice(2)].map(quoted).join(' ')
   process.stderr.write(
     `sluice: SLUICE_CLI_NODE_TOO_OLD: this is Node ${process.versions.node}; Node ${OLDEST_NODE} or later is needed. ` +
-      `Install it from https://nodejs.org, or run: npx --package=node@24 -- node ${fileURLToPath(import.meta.url)}\n`,
+      `Install it from https://nodejs.org, or run: npx --yes --package=node@24 -- node ${command}\n`,
   )
   process.exitCode = 1
 } else {
