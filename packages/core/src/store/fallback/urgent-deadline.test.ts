@@ -139,13 +139,13 @@ describe('an urgent batch', () => {
 
   it('opens the breaker if the store does not answer within the usual deadline either', async () => {
     const { timers, ask, remote, answers } = scene()
-    for (let call = 0; call < 50; call++) {
+    for (let call = 0; call < 6; call++) {
       const answer = ask('urgent', true)
       await timers.advance(50)
       await answer
     }
-    expect(remote.pending.length).toBeLessThan(50)
-    expect(answers.at(-1)).toBe('urgent: breaker')
+    expect(remote.pending).toHaveLength(5)
+    expect(answers).toEqual([...Array(5).fill('urgent: deadline'), 'urgent: breaker'])
   })
 
   it.each([
@@ -153,7 +153,7 @@ describe('an urgent batch', () => {
     ['is answered', 'urgent: deadline'],
   ])('that %s late counts once for the breaker', async (outcome, last) => {
     const { timers, ask, remote, answers } = scene()
-    for (let call = 0; call < 50; call++) {
+    for (let call = 0; call < 6; call++) {
       const sent = remote.pending.length
       const answer = ask('urgent', true)
       await timers.advance(20)
@@ -161,9 +161,9 @@ describe('an urgent batch', () => {
       if (outcome === 'fails') pending?.fail(new Error('connection lost'))
       else pending?.complete()
       await answer
-      await timers.advance(100)
+      await timers.advance(30)
     }
-    expect(answers.at(-1)).toBe(last)
+    expect(answers).toEqual([...Array(5).fill('urgent: deadline'), last])
   })
 
   it('is answered when the store is closed, once', async () => {
