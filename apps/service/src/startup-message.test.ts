@@ -118,6 +118,10 @@ describe('the start message', () => {
     expect(
       message({ resp: { port: 0, host: '0.0.0.0', checkKey: true, tls: undefined } }, { ports: { resp: 1 } }),
     ).toContain('  listening   localhost, and 0.0.0.0 (resp; API key needed)\n')
+    const resp = { port: 0, host: '127.0.0.1', checkKey: false, tls: undefined }
+    expect(message({ resp, host: '0.0.0.0', checkKey: true }, { ports: { http: 1, resp: 2 } })).toMatch(
+      / {2}listening {3}0\.0\.0\.0; the check API needs an API key .*; 127\.0\.0\.1 \(resp; no API key needed\)\n/,
+    )
   })
 
   it('shows locations without secrets', () => {

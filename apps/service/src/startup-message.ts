@@ -154,13 +154,16 @@ function rulesOf({ rulesFile, databaseUrl, dataDir }: Settings, rules: StartupFa
 }
 
 function exposureOf(settings: Settings, ports: ListenerPorts): string {
-  const exposed = (Object.keys(ports) as ListenerName[]).filter((name) => !isLoopback(listenerHost(name, settings)))
-  if (exposed.length === 0) return 'localhost only (set HOST=0.0.0.0 to expose)'
-  if (!exposed.includes('http')) {
-    const places = exposed.map((name) => `${listenerHost(name, settings)} (${name}; ${accessText(name, settings)})`)
-    return `localhost, and ${places.join(', ')}`
+  const names = Object.keys(ports) as ListenerName[]
+  const placeOf = (name: ListenerName): string =>
+    `${listenerHost(name, settings)} (${name}; ${accessText(name, settings)})`
+  if (isLoopback(settings.host)) {
+    const exposed = names.filter((name) => !isLoopback(listenerHost(name, settings)))
+    if (exposed.length === 0) return 'localhost only (set HOST=0.0.0.0 to expose)'
+    return `localhost, and ${exposed.map(placeOf).join(', ')}`
   }
-  return `${settings.host}; ${CHECK_ACCESS[listenerAccess('http', settings)]}`
+  const elsewhere = names.filter((name) => listenerHost(name, settings) !== settings.host)
+  return [`${settings.host}; ${CHECK_ACCESS[listenerAccess('http', settings)]}`, ...elsewhere.map(placeOf)].join('; ')
 }
 
 const CHECK_ACCESS: Readonly<Record<Exclude<ListenerAccess, 'routes'>, string>> = {

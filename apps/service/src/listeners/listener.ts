@@ -5,7 +5,6 @@ import { ServiceError } from '../service-error.ts'
 import type { SettingName } from '../settings/setting-table.ts'
 import { SETTING_TABLE } from '../settings/setting-table.ts'
 import type { Settings } from '../settings/settings.ts'
-import { hostInUrl } from '../settings/settings.ts'
 import type { ListenerTls } from './tls-files.ts'
 
 /** The name of a listener: its label in metrics and its name in `/readyz`. */
@@ -94,7 +93,8 @@ export function accessText(name: ListenerName, settings: Settings): string {
 
 /** How a listener stands, for `/readyz`. A thread that answers has started all listeners. */
 export function listenerHealth({ name, port, tls }: Listener, settings: Settings): HealthCheck {
-  const place = port === undefined ? 'stopped' : `${hostInUrl(listenerHost(name, settings))}:${port}`
+  const host = listenerHost(name, settings)
+  const place = port === undefined ? 'stopped' : `${host.includes(':') ? `[${host}]` : host}:${port}`
   const detail = `${place}; ${accessText(name, settings)}`
   return { name: `listener ${name}`, ready: true, detail, reasons: tls?.reasons ?? [] }
 }

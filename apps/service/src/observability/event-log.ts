@@ -157,9 +157,9 @@ export class EventLog {
     }
   }
 
-  /** A check by descriptors matched no limit of its domain. */
-  unmatchedDescriptors(): void {
-    this.#tellFirst('a check by descriptors matched no limit', () => ({
+  /** A check by descriptors matched no limit, of its domain or because there is no such domain. */
+  unmatchedDescriptors(isUnknownDomain: boolean): void {
+    this.#tellFirst(`a check by descriptors ${isUnknownDomain ? 'has an unknown domain' : 'matched no limit'}`, () => ({
       advice:
         'Metric ratelimit_unmatched_checks_total counts them. "sluice rules list" shows domains and their limits.',
     }))

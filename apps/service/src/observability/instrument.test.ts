@@ -106,13 +106,41 @@ describe('Instrument', () => {
     expect(log.entries()).toMatchObject([
       { level: 'warn', message: anonymous },
       { level: 'warn', message: 'a check matched no rule', identities: ['user'], version: 0 },
-      { level: 'warn', message: 'a check by descriptors matched no limit' },
+      { level: 'warn', message: 'a check by descriptors has an unknown domain' },
     ])
     expect(log.lines.join('')).not.toMatch(/ann|elsewhere|shop/)
     engine.use({ enforced: { number: 2, ruleSet: { rules: [] } } })
     for (let call = 0; call < 3; call++) engine.check({ resource: '/data', descriptors: { plan: 'free' } })
     expect(log.entries().slice(3)).toMatchObject([{ identities: ['descriptors'], version: 2 }])
     expect(counts()).toEqual([9, 2])
+  })
+
+  it('counts checks by descriptors as unmatched only where no descriptor has a rule', () => {
+    const { engine, metrics, log } = createScene({
+      ruleSet: {
+        rules: [],
+        domains: [
+          {
+            domain: 'shop',
+            descriptors: [
+              { key: 'user', limit: { unit: 'minute', requestsPerUnit: 1 } },
+              { key: 'user', value: 'staff', limit: { unlimited: true } },
+            ],
+          },
+        ],
+      },
+    })
+    const ask = (...entries: readonly [string, string][]): void => {
+      const descriptors = entries.map(([key, value]) => ({ entries: [{ key, value }] }))
+      engine.decideDescriptors({ domain: 'shop', descriptors })
+    }
+    ask(['user', 'ann'], ['other', 'x'])
+    ask(['user', 'staff'])
+    ask(['user', 'staff'], ['other', 'x'])
+    expect(numbersOf(metrics.snapshot(), 'ratelimit_unmatched_checks_total')).toEqual({ '': 0 })
+    ask(['other', 'x'], ['user_id', 'ann'])
+    expect(numbersOf(metrics.snapshot(), 'ratelimit_unmatched_checks_total')).toEqual({ '': 1 })
+    expect(log.entries()).toMatchObject([{ message: 'a check by descriptors matched no limit' }])
   })
 
   it('logs dimensions that are neither built in nor declared, whenever such rules are put in force', () => {

@@ -153,9 +153,9 @@ export class Instrument implements CheckObserver {
 
   checkedDescriptors(domain: string, decision: DescriptorDecision, durationMs: number): void {
     this.#checks.recordDescriptors(domain, decision, durationMs)
-    if (decision.code === 'ok' && decision.least === undefined) {
+    if (isUnmatched(decision)) {
       this.#checks.recordUnmatched()
-      this.#events.unmatchedDescriptors()
+      this.#events.unmatchedDescriptors(decision.statuses[0]!.matched === 'unknown-domain')
     }
     this.#signals?.recordCheck(decision.code === 'over')
   }
@@ -190,6 +190,11 @@ export class Instrument implements CheckObserver {
     this.#store.recordLease(event)
     this.#events.lease(event)
   }
+}
+
+/** Whether no limit was found for any descriptor, nor a rule that they are not limited. */
+function isUnmatched({ statuses }: DescriptorDecision): boolean {
+  return statuses.every(({ matched }) => matched === 'none' || matched === 'unknown-domain')
 }
 
 /** Whether a request names no caller. Then only global rules can limit it. */

@@ -16,6 +16,9 @@ import {
   tlsSettings,
 } from './setting-definition.ts'
 
+/** What gRPC calls get that were decided without the store: the answer of the failure mode, or an error. */
+export type GrpcStoreFailure = 'mode' | 'error'
+
 /** What each setting is once it was read. */
 export interface SettingValues extends DashboardSettingValues {
   readonly host: string
@@ -36,6 +39,7 @@ export interface SettingValues extends DashboardSettingValues {
   readonly grpcPort: number | 'off'
   readonly grpcHost: string
   readonly grpcDeadlineMs: number
+  readonly grpcStoreFailure: GrpcStoreFailure
   readonly grpcTlsCert: string
   readonly grpcTlsKey: string
   readonly grpcTlsClientCa: string
@@ -150,6 +154,15 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     argument: '<ms>',
     help: 'How long a gRPC call waits for Redis before --failure-mode decides; Envoy gives up after 20. Default: 15.',
     schema: { type: 'integer', minimum: 1, maximum: 60_000 },
+  },
+  grpcStoreFailure: {
+    flag: 'grpc-store-failure',
+    variable: 'SLUICE_GRPC_STORE_FAILURE',
+    argument: '<answer>',
+    help:
+      'What gRPC calls get while Redis does not answer: "mode", the answer of --failure-mode, or "error", the status ' +
+      'UNAVAILABLE, so that Envoy decides by failure_mode_deny. Default: mode.',
+    schema: { enum: ['mode', 'error'] },
   },
   ...tlsSettings('grpc', 'the gRPC listener'),
   ...DASHBOARD_SETTINGS,

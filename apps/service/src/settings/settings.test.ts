@@ -92,6 +92,7 @@ describe('settings', () => {
         SLUICE_STATE_SIZE: '128',
         SLUICE_GRPC_PORT: '8081',
         SLUICE_GRPC_DEADLINE_MS: '9',
+        SLUICE_GRPC_STORE_FAILURE: 'error',
         SLUICE_GRPC_TLS_CERT: 'g.pem',
         SLUICE_GRPC_TLS_KEY: 'g.key',
         SLUICE_GRPC_HOST: '::1',
@@ -138,6 +139,7 @@ describe('settings', () => {
         checkKey: true,
         tls: { cert: 'g.pem', key: 'g.key', clientCa: 'g-ca.pem' },
         deadlineMs: 9,
+        storeFailure: 'error',
       },
       gateway: { port: 8000, hasRoutes: false, isTls: false },
       dataDir: '/var/lib/sluice',
@@ -273,6 +275,7 @@ describe('listeners', () => {
     [['--grpc-port', '65536'], 'a port from 0 to 65535, or off'],
     [['--gateway-port', '65536'], 'a port from 0 to 65535, or off'],
     [['--grpc-deadline-ms', '0'], 'from 1 to 60000'],
+    [['--grpc-store-failure', 'deny'], 'mode'],
     [['--grpc-tls-key', 'a'], '--grpc-port as well'],
     [['--grpc-port', '1', '--grpc-tls-client-ca', 'a'], 'both with --grpc-tls-client-ca'],
   ])('reject %s', (args, expected) => {

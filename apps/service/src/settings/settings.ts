@@ -8,7 +8,7 @@ import { ServiceError } from '../service-error.ts'
 import type { AlertOptions } from './alert-settings.ts'
 import type { GivenSettings, SettingProblem } from './flags-environment-file.ts'
 import { settingsOfEnvironment, settingsOfFile, settingsOfFlags } from './flags-environment-file.ts'
-import type { SettingName } from './setting-table.ts'
+import type { GrpcStoreFailure, SettingName } from './setting-table.ts'
 import { DEFAULT_DENIED_TARGETS, SETTING_TABLE } from './setting-table.ts'
 
 export { SERVICE_PART_SCHEMA } from './flags-environment-file.ts'
@@ -97,6 +97,8 @@ export interface ListenerSettings extends ListenerAddress {
 export interface GrpcSettings extends ListenerSettings {
   /** How long a call waits for the store, in milliseconds. */
   readonly deadlineMs: number
+  /** What calls get that were decided without the store. Default: `mode`. */
+  readonly storeFailure?: GrpcStoreFailure
 }
 
 /** The settings of the gateway. Its TLS, routes and upstreams are in the configuration file. */
@@ -312,7 +314,8 @@ function tlsOf(name: OptionalListener | 'http', given: GivenSettings): TlsSettin
 
 function grpcOf(given: GivenSettings): GrpcSettings | undefined {
   const listener = listenerOf('grpc', given)
-  return listener && { ...listener, deadlineMs: given.grpcDeadlineMs ?? 15 }
+  const { grpcDeadlineMs: deadlineMs = 15, grpcStoreFailure: storeFailure } = given
+  return listener && { ...listener, deadlineMs, ...(storeFailure !== undefined && { storeFailure }) }
 }
 
 /** On if its port is set, with `--all-listeners`, or if there are routes. */

@@ -142,6 +142,7 @@ export interface DescriptorNode {
     readonly requestsPerUnit?: number
     readonly algorithm?: string
     readonly unlimited?: boolean
+    readonly drain?: boolean
     readonly name?: string
     readonly replaces?: readonly string[]
   }

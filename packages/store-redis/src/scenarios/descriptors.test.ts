@@ -26,10 +26,11 @@ const DESCRIPTORS: readonly DescriptorNode[] = [
   { key: 'watched', limit: limit(1), shadow: true },
   { key: 'model', value: 'a*', limit: limit(2), quota: true },
   { key: 'model', value: 'b', limit: limit(2), quota: true },
+  { key: 'tokens', limit: { ...limit(10), drain: true } },
   { key: 'plan', value: 'gold', limit: { ...limit(4), replaces: ['users'] } },
 ]
 
-/** Requests as `key=value` lists, each a descriptor of its own. */
+/** Requests as `key=value` lists, each a descriptor of its own; `key=value*3` has 3 hits. */
 const REQUESTS = [
   ['user=u1', 'tenant=t'],
   ['user=u1', 'tenant=t', 'watched=x'],
@@ -42,6 +43,9 @@ const REQUESTS = [
   ['user=u1', 'plan=gold'],
   ['user=u2', 'user=u2'],
   ['nothing=here', 'tenant=t'],
+  ['tokens=t*7', 'watched=x'],
+  ['tokens=t*7', 'user=u3'],
+  ['tokens=t*0', 'user=u3'],
 ]
 
 describe('requests by descriptors', () => {
@@ -53,8 +57,8 @@ describe('requests by descriptors', () => {
       const answers: unknown[] = []
       for (const texts of [...REQUESTS, ...REQUESTS]) {
         const descriptors = texts.map((text) => {
-          const [key = '', value = ''] = text.split('=')
-          return { entries: [{ key, value }] }
+          const [key = '', value = '', hits] = text.split(/[=*]/)
+          return { entries: [{ key, value }], ...(hits !== undefined && { hitsAddend: Number(hits) }) }
         })
         const decision: DescriptorDecision = await engine.decideDescriptors({ domain: 'shop', descriptors })
         answers.push([decision.code, decision.statuses.map(({ code, remaining }) => [code, remaining])])

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:http2'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -118,6 +118,30 @@ describe('a call of ShouldRateLimit', () => {
     expect(codes(await client.ask(one))).toEqual(['OK', 'OK'])
     expect(codes(await client.ask(one))).toEqual(['OVER_LIMIT', 'OVER_LIMIT'])
     expect(codes(await client.ask(shop(of('own', { limit: { unit: 7 } }))))[0]).toBe('OVER_LIMIT')
+  })
+
+  it('after the response takes what is left where a limit drains, so that the next request is denied', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-drain-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const rulesFile = join(folder, 'sluice.yaml')
+    const limit = '{ unit: year, requestsPerUnit: 1000, drain: true }'
+    writeFileSync(
+      rulesFile,
+      `rules: []\ndomains: [{ domain: models, descriptors: [{ key: api_key, limit: ${limit} }] }]\n`,
+    )
+    const node = await startService({ ...GRPC, rulesFile })
+    onTestFinished(() => node.stop())
+    const client = clientOf(node)
+    const ask = async (hits: number): Promise<readonly unknown[]> => {
+      const descriptors = [of('api_key=k', { hitsAddend: { value: BigInt(hits) } })]
+      const { overallCode, statuses } = await client.ask({ domain: 'models', descriptors })
+      return [overallCode, statuses[0]?.limitRemaining ?? 0]
+    }
+    expect(await ask(0)).toEqual(['OK', 1000])
+    expect(await ask(900)).toEqual(['OK', 100])
+    expect(await ask(0)).toEqual(['OK', 100])
+    expect(await ask(300)).toEqual(['OVER_LIMIT', 0])
+    expect(await ask(0)).toEqual(['OVER_LIMIT', 0])
   })
 
   it('gets the answer of POST /json (property)', async () => {
@@ -258,7 +282,9 @@ describe('access to the gRPC listener', () => {
     expect(await client.health()).toEqual({ status: 'SERVING' })
     const right = clientOf(node, { key: node.adminKey! })
     expect((await right.ask(shop('user=a'))).overallCode).toBe('OK')
-    expect(await (await fetch(`${node.origin}/readyz`)).text()).toMatch(/"listener grpc".*API key needed/)
+    expect(await (await fetch(`${node.origin}/readyz`)).text()).toMatch(
+      /"listener grpc","ready":true,"detail":"127\.0\.0\.1:\d+; API key needed"/,
+    )
   })
 
   async function certified(hasClientCa: boolean): Promise<{ readonly node: RunningNode; readonly files: Buffer[] }> {

@@ -89,7 +89,6 @@ export class GrpcListener implements Listener {
   readonly #sockets = new Set<Socket>()
   /** With the time that they were opened at, or `Infinity` once the client has sent its preface. */
   readonly #sessions = new Map<ServerHttp2Session, number>()
-  /** In the order of their start. */
   /**
    * Calls whose streams are open, each with its place. A `Set` would keep calls that have ended: V8 replaces its table
    * as members come and go, and an old table refers to the next one.
@@ -114,7 +113,7 @@ export class GrpcListener implements Listener {
     const { clock, sleep } = context
     const guard = new LagGuard({ delay: loopDelay, nowMs: () => clock.nowMicros() / 1000, lateFromMs: LATE_FROM_MS })
     const inFlightLimit = new InFlight({ most: context.settings.maxInFlight, isOverloaded: () => guard.isLate() })
-    const rateLimits = new RateLimitService({ context, deadlineMs: settings.deadlineMs, inFlightLimit })
+    const rateLimits = new RateLimitService({ context, settings, inFlightLimit })
     this.#health = new HealthService(readiness, sleep)
     this.#methods = new Map<string, GrpcMethod>([
       [

@@ -8,6 +8,7 @@ import type { DecisionAnswers } from '../../operations/check/check.ts'
 import { decisionAnswers, NO_RULES } from '../../operations/check/check.ts'
 import { toldBy } from '../../operations/check/envoy-check.ts'
 import type { ServiceContext } from '../../service-context.ts'
+import type { GrpcSettings } from '../../settings/settings.ts'
 import type { GrpcCall } from './grpc-call.ts'
 import { timeoutMsOf } from './grpc-call.ts'
 import { GrpcError, grpcErrorOfAnswer } from './grpc-status.ts'
@@ -17,8 +18,7 @@ import { readRateLimitRequest, writeRateLimitResponse } from './rate-limit-messa
 /** What {@link RateLimitService} needs. */
 export interface RateLimitParts {
   readonly context: ServiceContext
-  /** How long a call waits for the store, in milliseconds. */
-  readonly deadlineMs: number
+  readonly settings: Pick<GrpcSettings, 'deadlineMs' | 'storeFailure'>
   readonly inFlightLimit: InFlight
 }
 
@@ -32,6 +32,8 @@ const BUSY_MS = 2
 const ANSWER_BYTES = 512
 
 const URGENT = { isUrgent: true }
+
+const NO_ANSWER = 'The store of the counters did not answer in time.'
 
 const OVERLOADED = 'Too many calls are in flight. Nothing was counted. Ask another node, or try again.'
 
@@ -70,7 +72,8 @@ export class RateLimitService {
     request: ValidEnvoyRequest,
     { call, timeoutMs }: { readonly call: GrpcCall; readonly timeoutMs: number | undefined },
   ): Promise<void> {
-    const { context, deadlineMs, inFlightLimit } = this.#parts
+    const { context, settings, inFlightLimit } = this.#parts
+    const { deadlineMs } = settings
     const done = new AbortController()
     const isShort = timeoutMs !== undefined && timeoutMs < deadlineMs
     const status = isShort ? 'DEADLINE_EXCEEDED' : 'UNAVAILABLE'
@@ -78,7 +81,7 @@ export class RateLimitService {
       ? context.sleep(timeoutMs, done.signal)
       : context.sleep(deadlineMs + MARGIN_MS, done.signal).then(() => context.sleep(BUSY_MS, done.signal))
     void late.then(
-      () => call.fail(new GrpcError(status, 'The store of the counters did not answer in time.')),
+      () => call.fail(new GrpcError(status, NO_ANSWER)),
       () => undefined,
     )
     try {
@@ -91,7 +94,12 @@ export class RateLimitService {
 
   #answer(decision: DescriptorDecision, request: ValidEnvoyRequest, call: GrpcCall): void {
     if (call.hasEnded) return
-    const nowSeconds = this.#parts.context.clock.nowMicros() / MICROS_PER_SECOND
+    const { settings, context } = this.#parts
+    if (decision.failure !== undefined && settings.storeFailure === 'error') {
+      call.fail(new GrpcError('UNAVAILABLE', NO_ANSWER))
+      return
+    }
+    const nowSeconds = context.clock.nowMicros() / MICROS_PER_SECOND
     const headers = this.#answers.headersOf(toldBy(decision, request, nowSeconds))
     const dynamicMetadata = envoyMetadata(decision, request)
     writeRateLimitResponse(this.#writer, decision, { headers, dynamicMetadata })

@@ -106,4 +106,14 @@ describe('an address of its own', () => {
     const text = await (await fetch(`${node.origin}/readyz`)).text()
     expect(text).toContain(`"listener ${name}","ready":true,"detail":"127.0.0.3:${node.service.ports[name]};`)
   })
+
+  it.each([
+    ['0.0.0.0', '0.0.0.0'],
+    ['::', '[::]'],
+  ])('is shown as it is, also where it is every address of the machine: %s', async (host, shown) => {
+    const node = await startService({ resp: { port: 0, host, checkKey: true, tls: undefined } })
+    onTestFinished(() => node.stop())
+    const text = await (await fetch(`${node.origin}/readyz`)).text()
+    expect(text).toContain(`"listener resp","ready":true,"detail":"${shown}:${node.respPort}; API key needed"`)
+  })
 })

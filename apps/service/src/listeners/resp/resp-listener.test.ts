@@ -114,10 +114,16 @@ describe('keys', () => {
     const reply = await ask(node, 'PING', 'CL.THROTTLE k 1 1 1', 'HELLO 3', `AUTH ${bad}`, 'PING')
     expect(reply.match(/^-NOAUTH /gm)).toHaveLength(4)
     expect(reply).toContain('-WRONGPASS There is no such API key.')
+    // In the words of this protocol, which has no headers.
+    expect(await ask(node, 'AUTH secret')).toMatch(
+      /^-WRONGPASS This is no API key\. One looks like slk_<id>_<secret>\.\r\n/,
+    )
     const good = await ask(node, `AUTH ${node.adminKey}`, 'PING', 'RESET', 'PING')
     expect(good).toMatch(/^\+OK\r\n\+PONG\r\n\+RESET\r\n-NOAUTH /)
     expect(await ask(node, `HELLO 3 AUTH default ${node.adminKey}`, 'PING')).toContain('+PONG')
-    expect(await (await fetch(`${node.origin}/readyz`)).text()).toContain('API key needed')
+    expect(await (await fetch(`${node.origin}/readyz`)).text()).toMatch(
+      /"listener resp","ready":true,"detail":"127\.0\.0\.1:\d+; API key needed"/,
+    )
   })
 
   it('that are revoked are good for a second more at most', async () => {

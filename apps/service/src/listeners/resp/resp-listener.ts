@@ -30,7 +30,7 @@ export interface RespListenerParts {
   readonly port: number
   /** Whether other threads listen on the same port. */
   readonly sharesPort: boolean
-  readonly authenticator: Pick<Authenticator, 'authenticate'>
+  readonly authenticator: Pick<Authenticator, 'authenticateKey'>
   readonly connectionLimit: ConnectionLimit
   readonly reset: SluiceCommandParts['reset']
   readonly metrics: MetricRegistry

@@ -4,7 +4,7 @@ import { ReplyError } from './reply-writer.ts'
 
 /** What a session needs. */
 export interface SessionParts {
-  readonly authenticator: Pick<Authenticator, 'authenticate'>
+  readonly authenticator: Pick<Authenticator, 'authenticateKey'>
   readonly monotonicMs: () => number
   /** Whether clients must authenticate before they can use commands. */
   readonly needsKey: boolean
@@ -48,8 +48,7 @@ export class RespSession {
     this.#key = undefined
     this.#principal = undefined
     const { authenticator, monotonicMs } = this.#parts
-    const headers = { authorization: `Bearer ${key}` }
-    const who = authenticator.authenticate({ headers, remoteAddress: this.remoteAddress }, 'none')
+    const who = authenticator.authenticateKey(key, { headers: {}, remoteAddress: this.remoteAddress }, 'none')
     if ('status' in who) {
       const { detail } = JSON.parse(who.body) as { readonly detail: string }
       throw new ReplyError(`${who.status === 401 ? 'WRONGPASS' : 'ERR'} ${detail}`)

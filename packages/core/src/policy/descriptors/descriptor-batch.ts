@@ -35,6 +35,11 @@ export class DescriptorBatch {
     this.batch.partial = partial
   }
 
+  /** Whether it is asked in this way. */
+  isLike({ isShadow, partial }: Omit<QuestionKind, 'isTogether'>): boolean {
+    return this.isShadow === isShadow && this.batch.partial === partial
+  }
+
   /** The question that a counter is part of, or -1. */
   indexOf(limit: Limit, key: string): number {
     for (let index = 0; index < this.#items.length; index++) {

@@ -541,6 +541,58 @@ describe.each<Mode>(['sync', 'async'])('a request by descriptors, on a store tha
     })
   })
 
+  describe('a limit with drain', () => {
+    const tokens: DescriptorNode = { key: 'tokens', limit: perMinute(1000, { drain: true }) }
+    const spent = (hitsAddend: number, more: object = {}): RequestDescriptor => of('tokens=u1', { hitsAddend, ...more })
+
+    it('takes what is left for more hits than that, so that the next check is denied', async () => {
+      const { decide, remaining, clock } = scene(tokens)
+      expect((await decide([spent(900)])).statuses[0]).toMatchObject({ code: 'ok', remaining: 100 })
+      expect((await decide([spent(0)])).code).toBe('ok')
+      const more = await decide([spent(300)])
+      expect(codes(more)).toEqual(['over', 'over'])
+      expect(more.statuses[0]).toMatchObject({ isOver: true, denies: true, remaining: 0, resetAfterSeconds: 60 })
+      expect((await decide([spent(0)])).code).toBe('over')
+      expect((await decide([spent(1)])).code).toBe('over')
+      clock.advance(60_000)
+      expect(await remaining('tokens=u1')).toEqual([1000])
+      // Also in one go, from a counter that nobody has used.
+      expect((await decide([of('tokens=u2', { hitsAddend: 5000 })])).code).toBe('over')
+      expect(await remaining('tokens=u2')).toEqual([0])
+    })
+
+    it('keeps what it took when another limit denies, which itself takes nothing', async () => {
+      const { decide, remaining } = scene(tokens, user, { key: 'none', limit: perMinute(0) })
+      expect(codes(await decide([spent(10), of('user=u1'), of('none=1')]))).toEqual(['over', 'ok', 'ok', 'over'])
+      expect(await remaining('tokens=u1', 'user=u1')).toEqual([990, 3])
+    })
+
+    it('denies for others, which then take nothing', async () => {
+      const { decide, remaining } = scene(tokens, user)
+      expect(codes(await decide([spent(2000), of('user=u1')]))).toEqual(['over', 'over', 'ok'])
+      expect(await remaining('tokens=u1', 'user=u1')).toEqual([0, 3])
+    })
+
+    it('denies nothing in shadow, and in quota mode when all quotas are over', async () => {
+      const { decide, remaining } = scene(
+        { key: 'tried', shadow: true, limit: perMinute(5, { drain: true }) },
+        { key: 'pool', quota: true, limit: perMinute(5, { drain: true }) },
+      )
+      expect(codes(await decide([of('tried=1', { hitsAddend: 9 })]))).toEqual(['ok', 'ok'])
+      const pools = [of('pool=1', { hitsAddend: 9 }), of('pool=2')]
+      expect(codes(await decide(pools))).toEqual(['ok', 'over', 'ok'])
+      expect(await remaining('tried=1', 'pool=1', 'pool=2')).toEqual([0, 0, 4])
+    })
+
+    it('gives back what it took, and adds up', async () => {
+      const { decide, remaining } = scene(tokens)
+      await decide([spent(600), spent(600)])
+      expect(await remaining('tokens=u1')).toEqual([0])
+      expect(codes(await decide([spent(200, { isNegativeHits: true })]))).toEqual(['ok', 'ok'])
+      expect(await remaining('tokens=u1')).toEqual([200])
+    })
+  })
+
   it('decides long values like others', async () => {
     const { decide } = scene({ key: 'user', limit: perMinute(1) })
     const value = 'x'.repeat(50_000)

@@ -34,6 +34,8 @@ export interface DescriptorOptions {
  * - All limits that are neither in shadow nor in quota mode are charged together in one atomic step, or none is. Those
  *   in shadow and in quota mode are decided each on its own. What they took is given back when the request is denied,
  *   so that a denied request costs nothing anywhere; another request may meet those units in between.
+ * - A limit with `drain` is charged on its own: of more hits than are left it takes what is left, and keeps it although
+ *   the request is denied.
  * - It is denied when any limit that is neither in shadow nor in quota mode is over, or when every one in quota mode
  *   is.
  * - Descriptors that count under one key add up. A descriptor with 0 units only asks, and is over when nothing is left.
@@ -77,11 +79,7 @@ function decideNow(store: Store<'sync'>, plan: DescriptorPlan): DescriptorDecisi
   for (const refund of plan.refunds() ?? []) giveUnits(store, refund)
   for (const { batch } of plan.questions) store.decide(batch)
   plan.judge()
-  if (plan.owesUnits) {
-    for (const question of plan.questions) {
-      if (question.isCharged) store.settle(question.giveBack(), nothingOf(question))
-    }
-  }
+  for (const question of plan.owed) store.settle(question.giveBack(), nothingOf(question))
   return plan.decision()
 }
 
@@ -92,7 +90,8 @@ async function decideLater(store: Store<'async'>, plan: DescriptorPlan): Promise
   if (questions.length === 1 && !questions[0]!.isShadow) await store.decide(questions[0]!.batch)
   else await askAll(store, questions)
   plan.judge()
-  if (plan.owesUnits) await giveBack(store, questions)
+  const { owed } = plan
+  if (owed.length > 0) await giveBack(store, owed)
   return plan.decision()
 }
 
@@ -107,15 +106,17 @@ async function askAll(store: Store<'async'>, questions: readonly DescriptorBatch
     if (!question.isShadow) failed ??= outcome
   }
   if (failed === undefined) return
-  await giveBack(store, questions)
+  await giveBack(
+    store,
+    questions.filter(({ isCharged }) => isCharged),
+  )
   throw failed.reason
 }
 
 /**
  * A denial stands even when units cannot be given back: until the window ends they count as used, which admits nothing.
  */
-async function giveBack(store: Store<'async'>, questions: readonly DescriptorBatch[]): Promise<void> {
-  const charged = questions.filter(({ isCharged }) => isCharged)
+async function giveBack(store: Store<'async'>, charged: readonly DescriptorBatch[]): Promise<void> {
   await Promise.allSettled(charged.map((question) => store.settle(question.giveBack(), nothingOf(question))))
 }
 

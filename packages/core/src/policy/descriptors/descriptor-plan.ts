@@ -90,6 +90,8 @@ interface DescriptorPlanOptions {
   readonly isUrgent: boolean
 }
 
+const NONE: readonly DescriptorBatch[] = []
+
 /** The batches that a request needs, and how to read their decisions. */
 export class DescriptorPlan {
   readonly questions: DescriptorBatch[] = []
@@ -125,7 +127,7 @@ export class DescriptorPlan {
     return refunds
   }
 
-  /** Reads the answers. What was charged for a request that is denied must then be given back, see `owesUnits`. */
+  /** Reads the answers. What was charged for a request that is denied must then be given back, see `owed`. */
   judge(): void {
     let quotas = 0
     let quotasOver = 0
@@ -142,9 +144,9 @@ export class DescriptorPlan {
     if (this.#isDeniedForQuotas) this.#isDenied = true
   }
 
-  /** Whether a denied request has taken units, which it must not. */
-  get owesUnits(): boolean {
-    return this.#isDenied && this.#charge === 'allowed' && this.questions.some(({ isCharged }) => isCharged)
+  /** What a denied request has taken, which it must not. What only takes what is left keeps it. */
+  get owed(): readonly DescriptorBatch[] {
+    return this.#isDenied ? this.questions.filter(({ isCharged, batch }) => isCharged && !batch.partial) : NONE
   }
 
   /** The answer, once `judge` was called. */
@@ -180,21 +182,22 @@ export class DescriptorPlan {
     }
   }
 
-  /** Enforced limits share one batch. Limits in shadow, and all limits of a forced charge, are decided apart. */
+  /** Enforced limits share one batch. Limits in shadow, and those that take what is left, are decided apart. */
   #place(asked: AskedDescriptor): void {
     if (asked.matched !== 'limit') return
-    const isTogether = asked.isEnforced && this.#charge === 'allowed'
+    const partial = this.#charge === 'always' || asked.rule!.drain
+    const isTogether = asked.isEnforced && !partial
     const isShadow = asked.rule!.shadow
     for (const question of this.questions) {
       const fits = isTogether
         ? question.isTogether
-        : !question.isTogether && question.isShadow === isShadow && asked.isAskedIn(question)
+        : !question.isTogether && question.isLike({ isShadow, partial }) && asked.isAskedIn(question)
       if (fits) {
         asked.askIn(question)
         return
       }
     }
-    const question = new DescriptorBatch({ isTogether, isShadow, partial: this.#charge === 'always' })
+    const question = new DescriptorBatch({ isTogether, isShadow, partial })
     question.batch.isUrgent = this.#isUrgent
     this.questions.push(question)
     asked.askIn(question)

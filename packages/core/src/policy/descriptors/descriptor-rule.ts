@@ -39,6 +39,8 @@ export class DescriptorRule {
   readonly replaces: readonly string[]
   readonly shadow: boolean
   readonly quota: boolean
+  /** Whether a call with more units than are left takes what is left. */
+  readonly drain: boolean
   /** Free data that is handed back with an answer. */
   readonly metadata: Readonly<Record<string, unknown>> | undefined
   readonly #metricParts: readonly (string | undefined)[]
@@ -52,6 +54,7 @@ export class DescriptorRule {
     this.replaces = node?.limit?.replaces ?? []
     this.shadow = node?.shadow ?? false
     this.quota = node?.quota ?? false
+    this.drain = node?.limit?.drain ?? false
     this.metadata = node?.metadata
     this.#domain = domain
     this.#metricParts = path.map((each) => metricPart(each, node?.detailedMetric ?? false))

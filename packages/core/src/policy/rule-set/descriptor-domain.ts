@@ -15,6 +15,11 @@ export interface DescriptorLimit {
   /** Default: `fixed-window`. */
   readonly algorithm?: DescriptorAlgorithm
   readonly unlimited?: boolean
+  /**
+   * A call with more hits than are left takes what is left, and is denied: for hits that have happened already, such as
+   * the tokens of an answer. Default: false, a denied call takes nothing.
+   */
+  readonly drain?: boolean
   readonly name?: string
   /** Names of limits that are dropped from a request in which this one is matched too. */
   readonly replaces?: readonly string[]

@@ -115,7 +115,13 @@ const WHOLE: RuleSet = {
           detailedMetric: true,
           valueToMetric: true,
           metadata: { any: [{ thing: null }] },
-          limit: { unit: 'day', requestsPerUnit: 0, unlimited: false, replaces: ['orders', 'no such limit'] },
+          limit: {
+            unit: 'day',
+            requestsPerUnit: 0,
+            unlimited: false,
+            drain: true,
+            replaces: ['orders', 'no such limit'],
+          },
         },
       ],
     },
@@ -885,6 +891,11 @@ describe('a mistake in a rule set is reported with its path, the value found and
       'no limit with a unit',
       shop({ key: 'a', limit: { unlimited: true, unit: 'day' } }),
       ['/domains/0/descriptors/0/limit/unit is "day", expected nothing beside "unlimited"'],
+    ],
+    [
+      'nothing to drain without a limit',
+      shop({ key: 'a', limit: { unlimited: true, drain: true } }),
+      ['/domains/0/descriptors/0/limit/drain is true, expected nothing beside "unlimited"'],
     ],
     [
       'a limit without a unit',

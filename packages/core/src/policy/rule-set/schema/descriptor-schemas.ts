@@ -37,6 +37,14 @@ const descriptorLimit: JsonSchema = {
       maximum: LARGEST_UINT32,
     },
     unlimited: { description: 'Not limited at all.', examples: [true], type: 'boolean' },
+    drain: {
+      description:
+        'A call with more hits than are left takes what is left, and is denied: for hits that have happened already, ' +
+        'such as the tokens of an answer. Default: false, a denied call takes nothing.',
+      examples: [true],
+      type: 'boolean',
+      default: false,
+    },
     name: { description: 'Name of the limit, by which others replace it.', examples: ['orders'], type: 'string' },
     replaces: {
       description: 'Names of limits that are dropped from a request in which this one is matched too.',
@@ -51,7 +59,7 @@ const descriptorLimit: JsonSchema = {
     { required: ['window', 'requestsPerUnit'], properties: { unlimited: { const: false }, unit: false } },
     {
       required: ['unlimited'],
-      properties: { unlimited: { const: true }, unit: false, window: false, algorithm: false },
+      properties: { unlimited: { const: true }, unit: false, window: false, algorithm: false, drain: false },
     },
   ],
 }

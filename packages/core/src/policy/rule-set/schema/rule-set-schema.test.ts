@@ -110,6 +110,7 @@ const descriptorLimit: Properties<DescriptorLimit> = {
   algorithm: true,
   requestsPerUnit: true,
   unlimited: true,
+  drain: true,
   name: true,
   replaces: true,
 }
