@@ -285,10 +285,11 @@ export class Gateway {
 
   #activate(config: CompiledConfig, identifier: Identifier, upstreams: ReadonlyMap<string, Upstream>): ActiveConfig {
     const before = this.#active
-    const requestHeaders =
-      before?.identifier === identifier
-        ? before.requestHeaders
-        : new RequestHeaders(identifier.removedHeaders, this.#parts.random)
+    const { forwardedHeader } = config.options
+    const isSame = before?.identifier === identifier && before.config.options.forwardedHeader === forwardedHeader
+    const requestHeaders = isSame
+      ? before.requestHeaders
+      : new RequestHeaders(identifier.removedHeaders, this.#parts.random, forwardedHeader)
     const metricsOf = (route: Route): RouteMetrics => this.#metrics.ofRoute(route)
     return new ActiveConfig(config, { upstreams, identifier, requestHeaders, metricsOf })
   }

@@ -21,6 +21,8 @@ afterAll(() => rm(folder, { recursive: true }))
 const SHOP: UpstreamConfig = { instances: [{ url: 'http://10.0.0.7:3000' }] }
 const ROUTE: RouteConfig = { name: 'orders', match: { path: '/orders/*' }, upstream: 'shop' }
 
+const CONSUMER = { name: 'acme', keys: [`sha256:${'a'.repeat(64)}`] }
+
 const problemsOf = (config: object) => checkGatewayConfig(config as GatewayParts, { folder })
 
 const withRoute = (route: object) => problemsOf({ routes: [{ ...ROUTE, ...route }], upstreams: { shop: SHOP } })
@@ -33,6 +35,9 @@ describe('a gateway configuration', () => {
   it('may be empty, or say everything', () => {
     const gateway: GatewayOptionsConfig = {
       trustedProxies: ['10.0.0.0/8'],
+      forwardedHeader: 'X-Real-IP',
+      keyHeaders: ['Authorization', 'X-Key'],
+      identityHeaders: { user: 'X-Tenant-Id', tenant: 'X-User-Id', tier: 'X-Forwarded-User' },
       proxyProtocolFrom: ['192.0.2.1'],
       accessLog: 'json',
       timeouts: { connect: '1s', headers: 5000, idle: '1m', total: '10m' },
@@ -112,6 +117,15 @@ describe('a gateway configuration', () => {
     ['no duration', { timeouts: { headers: '0s' } }, '/timeouts/headers', '"0s"', 'above 0'],
     ['a missing page', { denial: { body: 'file:bsy.html' } }, '/denial/body', 'missing', 'a file that exists'],
     ['limits off and a charge', { limits: 'off', charge: { only: [401] } }, '/charge', 'limits: off', 'one of'],
+    [
+      'a type without a page',
+      { denial: { contentType: 'text/html' } },
+      '/denial/contentType',
+      'without a body',
+      'body',
+    ],
+    ['a health path', { match: { path: '/readyz' } }, '/match/path', '"/readyz"', 'healthPaths without this one'],
+    ['a retried success', { retries: { statuses: [503, 304] } }, '/retries/statuses/1', '304', '400 or more'],
     ['a foreign prefix', { rewrite: { stripPrefix: '/api' } }, '/rewrite/stripPrefix', '"/api"', 'begins with it'],
   ])('rejects %s of a route', (_, route, path, received, expected) => {
     expect(withRoute(route)).toEqual([
@@ -165,6 +179,8 @@ describe('a gateway configuration', () => {
     ['a limit for nothing', { concurrency: { limit: 5 } }, '/concurrency/limit', 'mode: off', '"mode: fixed"'],
     ['bad bounds', { concurrency: { mode: 'adaptive', min: 9, max: 5 } }, '/concurrency/min', '9', 'at most max'],
     ['a bad network', { allowAddresses: ['10.0.0.1/8'] }, '/allowAddresses/0', '"10.0.0.1/8"', '10.0.0.0/8'],
+    ['a long pause', { health: { passive: { pause: '61s' } } }, '/health/passive/pause', '"61s"', 'at most 1 minute'],
+    ['late failures', { health: { passive: { failures: 1001 } } }, '/health/passive/failures', '1001', 'to 1000'],
     ['tls without https', { tls: { serverName: 'a' } }, '/tls', 'no instance has https', 'https://'],
   ])('rejects %s of an upstream', (_, upstream, path, received, expected) => {
     expect(withUpstream(upstream)).toEqual([
@@ -196,9 +212,38 @@ describe('a gateway configuration', () => {
       '"HS256"',
       'public',
     ],
-    ['a header with spaces', { keyHeaders: ['X Key'] }, '/keyHeaders/0', '"X Key"', 'the name of a header'],
+    [
+      'a header with spaces',
+      { consumers: [CONSUMER], keyHeaders: ['X Key'] },
+      '/keyHeaders/0',
+      '"X Key"',
+      'the name of a header',
+    ],
     ['an identity header', { identityHeaders: { user: '' } }, '/identityHeaders/user', '""', 'the name of a header'],
-    ['a forwarding header', { forwardedHeader: 'a:b' }, '/forwardedHeader', '"a:b"', 'the name of a header'],
+    ['a key header without keys', { keyHeaders: ['X-Key'] }, '/keyHeaders', 'without consumers', 'consumers beside it'],
+    [
+      'a forwarding header of nobody',
+      { forwardedHeader: 'Forwarded' },
+      '/forwardedHeader',
+      'without',
+      'trustedProxies',
+    ],
+    ['an identity in framing', { identityHeaders: { user: 'Content-Length' } }, '/identityHeaders/user', 'Len', 'mean'],
+    [
+      'two identities in one',
+      { identityHeaders: { user: 'x-tier' } },
+      '/identityHeaders/tier',
+      '"x-tier"',
+      'user has it',
+    ],
+    ['keys in cookies', { consumers: [CONSUMER], keyHeaders: ['cookie'] }, '/keyHeaders/0', '"cookie"', 'meaning'],
+    [
+      'a forwarding header',
+      { trustedProxies: ['10.0.0.1'], forwardedHeader: 'a:b' },
+      '/forwardedHeader',
+      '"a:b"',
+      'the name of a header',
+    ],
     [
       'an unknown service',
       { services: { a: { url: 'tcp://h:1', dependsOn: ['bb'] }, b: { url: 'tcp://h:2' } } },

@@ -1,9 +1,10 @@
 import { ProblemList, pointerTo, SchemaCheck } from '@sluice/core/internal'
 import type { GatewayParts, RuleSetProblem } from '@sluice/core/policy'
 import { isRuntimeError, startupLevels } from '@sluice/runtime'
+import { isReservedHeader } from '../http/request-headers.ts'
 import { GatewayCheck } from './check-context.ts'
 import { checkCertificate, checkKeySet } from './file-checks.ts'
-import type { GatewayConfig, GatewayOptionsConfig } from './gateway-config.ts'
+import { DEFAULTS, type GatewayConfig, type GatewayOptionsConfig } from './gateway-config.ts'
 import { GATEWAY_SCHEMA } from './gateway-schema.ts'
 import { checkRoutes } from './route-checks.ts'
 import { checkUpstream } from './upstream-checks.ts'
@@ -42,9 +43,35 @@ function checkOptions(check: GatewayCheck, options: GatewayOptionsConfig): void 
   for (const [index, certificate] of (options.tls?.certificates ?? []).entries()) {
     checkCertificate(check, certificate, `/gateway/tls/certificates/${index}`)
   }
+  checkHeaders(check, options)
   if (options.jwt !== undefined) checkKeySet(check, options.jwt.jwks, '/gateway/jwt/jwks')
   checkConsumers(check, options.consumers ?? [])
   checkServices(check, options.services ?? {})
+}
+
+/** Checks the headers that callers are identified by, and those that tell upstreams who they are. */
+function checkHeaders(check: GatewayCheck, options: GatewayOptionsConfig): void {
+  const { trustedProxies = [], forwardedHeader, consumers = [], keyHeaders = [], identityHeaders = {} } = options
+  if (forwardedHeader !== undefined && trustedProxies.length === 0) {
+    check.add('/gateway/forwardedHeader', 'given without trustedProxies', 'trustedProxies beside it, or none of both')
+  }
+  if (keyHeaders.length > 0 && consumers.length === 0) {
+    check.add('/gateway/keyHeaders', 'given without consumers', 'consumers beside it, or none of both')
+  }
+  const names = [
+    ...keyHeaders.map((name, index) => [`/gateway/keyHeaders/${index}`, name] as const),
+    ...Object.entries(identityHeaders).map(([field, name]) => [`/gateway/identityHeaders/${field}`, name] as const),
+  ]
+  for (const [path, name] of names) {
+    if (!isReservedHeader(name)) continue
+    check.add(path, JSON.stringify(name), 'another header: this one has a meaning of its own for HTTP or the gateway')
+  }
+  check.unique(
+    Object.entries({ ...DEFAULTS.identityHeaders, ...identityHeaders }).map(
+      ([field, name]) => [`/gateway/identityHeaders/${field}`, name.toLowerCase()] as const,
+    ),
+    'a header of its own',
+  )
 }
 
 function checkConsumers(check: GatewayCheck, consumers: NonNullable<GatewayOptionsConfig['consumers']>): void {

@@ -9,11 +9,16 @@ export const TOKEN_ALGORITHMS: readonly string[] = [
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ]
 
+/** What the breaker of an instance takes at most. */
+export const LONGEST_PAUSE_MS = 60_000
+export const MOST_FAILURES = 1000
+
 /** What holds where the configuration says nothing. Durations in milliseconds. */
 export const DEFAULTS = {
   accessLog: 'off',
   maxBodyBytes: 10_485_760,
   healthPaths: ['/livez', '/readyz'],
+  identityHeaders: { user: 'X-User-Id', tenant: 'X-Tenant-Id', tier: 'X-Tier', apiKey: 'X-Api-Key-Id' },
   connectMs: 2000,
   headersMs: 30_000,
   idleMs: 60_000,

@@ -60,6 +60,16 @@ describe('a warning', () => {
     expect(warned([{}], [{ enabled: false }])).toEqual(['route-unlimited route0'])
   })
 
+  it('is given for a priority before an upstream that turns nobody away', () => {
+    const routes = ['off', 'adaptive'].map((upstream) => ({ name: upstream, match: {}, upstream, priority: 0 }))
+    const { instances } = SHOP.shop
+    const upstreams = { off: { instances }, adaptive: { instances, concurrency: { mode: 'adaptive' } } } as const
+    const rule: PolicyRule = { resource: '*', dimension: 'ip', limit: 1, window: '1s' }
+    const found = gatewayWarnings({ routes, upstreams }, { rules: [rule] })
+    expect(found.map(({ code, subject }) => `${code} ${subject}`)).toEqual(['priority-unused off'])
+    expect(found[0]!.message).toContain('the upstream "off" turns nobody away')
+  })
+
   it('says what to do', () => {
     const found = gatewayWarnings(
       {

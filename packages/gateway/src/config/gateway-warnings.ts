@@ -1,14 +1,14 @@
 import { parsePattern, type ResourcePattern, ruleName } from '@sluice/core/internal'
 import type { PolicyRule, RuleSet } from '@sluice/core/policy'
-import type { GatewayConfig, RouteConfig } from './gateway-config.ts'
+import { DEFAULTS, type GatewayConfig, type RouteConfig } from './gateway-config.ts'
 
 /** Something in a configuration that works and is likely not meant. */
 export interface GatewayWarning {
   /**
    * `route-unlimited`: no rule is for its requests. `rule-unrouted`: no route leads to what a rule is for.
-   * `upstream-unused`: no route leads to it.
+   * `upstream-unused`: no route leads to it. `priority-unused`: the upstream of a route has no limit of concurrency.
    */
-  readonly code: 'route-unlimited' | 'rule-unrouted' | 'upstream-unused'
+  readonly code: 'route-unlimited' | 'rule-unrouted' | 'upstream-unused' | 'priority-unused'
   /** Name of the route, rule or upstream. */
   readonly subject: string
   /** A sentence that says what to do. */
@@ -44,6 +44,10 @@ export function gatewayWarnings(config: GatewayConfig, ruleSet: RuleSet): readon
       counted.some((one) => one.scope !== undefined && overlap(one.scope, scope)) ? [] : [unrouted(rule)],
     ),
     ...Object.keys(upstreams).flatMap((name) => (used.has(name) ? [] : [unused(name)])),
+    ...routes.flatMap((route) => {
+      const { mode = DEFAULTS.concurrencyMode } = upstreams[route.upstream]?.concurrency ?? {}
+      return route.priority === undefined || mode !== 'off' ? [] : [unprioritized(route)]
+    }),
   ]
 }
 
@@ -102,6 +106,13 @@ function unrouted(rule: PolicyRule): GatewayWarning {
     `The rule "${subject}" is for "${rule.resource}", and no limited route leads there. Correct its resource, unless ` +
     'it is for checks that do not come through the gateway.'
   return { code: 'rule-unrouted', subject, message }
+}
+
+function unprioritized({ name, upstream }: RouteConfig): GatewayWarning {
+  const message =
+    `The priority of the route "${name}" has no effect: the upstream "${upstream}" turns nobody away. Add ` +
+    '"concurrency" to it, or remove the priority.'
+  return { code: 'priority-unused', subject: name, message }
 }
 
 function unused(name: string): GatewayWarning {

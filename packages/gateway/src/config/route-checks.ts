@@ -1,7 +1,7 @@
 import { parsePattern } from '@sluice/core/internal'
 import type { GatewayCheck } from './check-context.ts'
 import { namedFile, readNamedFile } from './file-checks.ts'
-import type { GatewayConfig, RouteConfig } from './gateway-config.ts'
+import { DEFAULTS, type GatewayConfig, type RouteConfig } from './gateway-config.ts'
 
 /** Checks what the routes mean, each as far as its form is right. */
 export function checkRoutes(check: GatewayCheck, { routes = [], upstreams = {}, gateway }: GatewayConfig): void {
@@ -13,6 +13,7 @@ export function checkRoutes(check: GatewayCheck, { routes = [], upstreams = {}, 
     if (!check.isSound(path)) continue
     check.name(`${path}/upstream`, route.upstream, { known, what: 'an upstream' })
     checkMatch(check, route, path)
+    checkHealthPath(check, route, { path, healthPaths: gateway?.healthPaths ?? DEFAULTS.healthPaths })
     checkResponses(check, route, path)
     checkWebSocket(check, route, `${path}/webSocket`)
     if (route.webSocket !== undefined && upstreams[route.upstream]?.protocol === 'http2') {
@@ -24,6 +25,10 @@ export function checkRoutes(check: GatewayCheck, { routes = [], upstreams = {}, 
       check.add(`${path}/auth`, '"required"', expected)
     }
     check.timeouts(`${path}/timeouts`, route.timeouts)
+    for (const [at, status] of (route.retries?.statuses ?? []).entries()) {
+      if (status >= 400) continue
+      check.add(`${path}/retries/statuses/${at}`, String(status), 'a status of 400 or more: others are no failures')
+    }
     checkReachable(check, route, { path, taken })
   }
   const names = routes.flatMap((route, index) =>
@@ -46,6 +51,17 @@ function checkMatch(check: GatewayCheck, { match, resource, rewrite }: RouteConf
   if (isPrefix) return
   const received = `${JSON.stringify(stripPrefix)}, and match.path is ${JSON.stringify(match.path ?? 'any path')}`
   check.add(`${path}/rewrite/stripPrefix`, received, `a match.path that begins with it, such as "${stripPrefix}/*"`)
+}
+
+/** The gateway answers health paths itself, before it looks for a route. */
+function checkHealthPath(
+  check: GatewayCheck,
+  { match }: RouteConfig,
+  { path, healthPaths }: { readonly path: string; readonly healthPaths: readonly string[] },
+): void {
+  if (match.path === undefined || !healthPaths.includes(match.path)) return
+  const expected = 'another path, or gateway.healthPaths without this one: the gateway answers it itself'
+  check.add(`${path}/match/path`, JSON.stringify(match.path), expected)
 }
 
 /** Checks the name under which something is counted. */
@@ -92,6 +108,9 @@ function checkResponses(check: GatewayCheck, { charge, blockAfter, denial, limit
       if ({ charge, blockAfter, denial }[name] === undefined) continue
       check.add(`${path}/${name}`, 'given beside "limits: off"', 'one of the two: nothing is limited on this route')
     }
+  }
+  if (denial?.contentType !== undefined && denial.body === undefined) {
+    check.add(`${path}/denial/contentType`, 'given without a body', 'body beside it, or no contentType')
   }
   const file = denial?.body === undefined ? undefined : namedFile(denial.body, check.folder)
   if (file !== undefined) readNamedFile(check, file, `${path}/denial/body`)

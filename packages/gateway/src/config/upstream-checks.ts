@@ -1,7 +1,7 @@
-import { CidrTable, IpAddress, METADATA_NETWORKS, parseCidr } from '@sluice/core/internal'
+import { CidrTable, durationMs, IpAddress, METADATA_NETWORKS, parseCidr } from '@sluice/core/internal'
 import type { GatewayCheck } from './check-context.ts'
 import { checkAuthorities, checkCertificate } from './file-checks.ts'
-import type { UpstreamConfig } from './gateway-config.ts'
+import { LONGEST_PAUSE_MS, type UpstreamConfig } from './gateway-config.ts'
 
 /** Checks what an upstream means. */
 export function checkUpstream(check: GatewayCheck, upstream: UpstreamConfig, path: string): void {
@@ -21,7 +21,7 @@ export function checkUpstream(check: GatewayCheck, upstream: UpstreamConfig, pat
   check.duration(`${path}/resolveEvery`, upstream.resolveEvery)
   check.duration(`${path}/health/active/interval`, health?.active?.interval)
   check.duration(`${path}/health/active/timeout`, health?.active?.timeout)
-  check.duration(`${path}/health/passive/pause`, health?.passive?.pause)
+  checkPause(check, health?.passive?.pause, `${path}/health/passive/pause`)
   if (tls === undefined) return
   if (!instances.some(({ url }) => /^https:/i.test(url))) {
     check.add(`${path}/tls`, 'given, and no instance has https://', 'an instance with https://, or no tls')
@@ -29,6 +29,13 @@ export function checkUpstream(check: GatewayCheck, upstream: UpstreamConfig, pat
   if (tls.ca !== undefined) checkAuthorities(check, tls.ca, `${path}/tls/ca`)
   const { cert, key } = tls
   if (cert !== undefined && key !== undefined) checkCertificate(check, { cert, key }, `${path}/tls`)
+}
+
+function checkPause(check: GatewayCheck, pause: number | string | undefined, path: string): void {
+  const before = check.problems.length
+  check.duration(path, pause)
+  if (pause === undefined || check.problems.length > before || durationMs(pause, 'pause') <= LONGEST_PAUSE_MS) return
+  check.add(path, JSON.stringify(pause), 'a pause of at most 1 minute; use health.active for instances that stay down')
 }
 
 function checkInstanceUrl(check: GatewayCheck, text: string, path: string): void {

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '@sluice/core/internal'
 import type { InstanceConfig, UpstreamConfig } from './gateway-config.ts'
-import { BALANCINGS, CONCURRENCY_MODES, DEFAULTS } from './gateway-config.ts'
+import { BALANCINGS, CONCURRENCY_MODES, DEFAULTS, MOST_FAILURES } from './gateway-config.ts'
 import { choiceSchema, durationSchema, fileSchema, objectSchema, textsSchema } from './object-schema.ts'
 
 type Part<K extends keyof UpstreamConfig> = NonNullable<UpstreamConfig[K]>
@@ -60,9 +60,12 @@ const passiveHealth = objectSchema<Health<'passive'>>({
   description: 'Requests that fail pause an instance.',
   examples: [{ failures: 5, pause: '1s' }],
   properties: {
-    failures: count('Failures in a row after which an instance is paused.', DEFAULTS.passiveFailures),
+    failures: {
+      ...count('Failures in a row after which an instance is paused.', DEFAULTS.passiveFailures),
+      maximum: MOST_FAILURES,
+    },
     pause: durationSchema(
-      'How long it gets no requests at first; up to ten times as long later.',
+      'How long it gets no requests at first; up to ten times as long later, at most 1 minute.',
       DEFAULTS.passivePauseMs,
     ),
   },

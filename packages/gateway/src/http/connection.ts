@@ -37,6 +37,8 @@ export class ClientConnection {
   /** Address of the client: of the socket, or as the PROXY protocol says. */
   readonly peerAddress: string | undefined
   readonly scheme: 'http' | 'https'
+  /** Requests that were not answered yet. */
+  inFlight = 0
   /** The address as `Forwarded` writes it. */
   readonly #forwardedFor: string
   #trust: TrustedPeers | undefined
@@ -81,7 +83,8 @@ function unmapped(text: string): string {
   return text.startsWith('::ffff:') && text.includes('.') ? text.slice('::ffff:'.length) : text
 }
 
-function nodeText(peerAddress: string | undefined): string {
+/** An address as `Forwarded` writes it (RFC 7239). */
+export function nodeText(peerAddress: string | undefined): string {
   if (peerAddress === undefined) return 'unknown'
   return peerAddress.includes(':') ? `"[${peerAddress}]"` : peerAddress
 }

@@ -22,6 +22,7 @@ export const GATEWAY_PROBLEMS = {
   'too-many-failures': { status: 429, title: 'Too many attempts with an invalid credential' },
   'headers-too-large': { status: 431, title: 'The headers are too large' },
   internal: { status: 500, title: 'The gateway failed' },
+  'unknown-coding': { status: 501, title: 'The transfer coding of the body is not known' },
   'bad-gateway': { status: 502, title: 'The upstream did not answer correctly' },
   'limits-unavailable': { status: 503, title: 'Limits cannot be checked at the moment' },
   'credentials-unavailable': { status: 503, title: 'Credentials cannot be verified at the moment' },

@@ -1,5 +1,5 @@
 import type { Random } from '@sluice/core'
-import type { ClientConnection } from './connection.ts'
+import { type ClientConnection, nodeText } from './connection.ts'
 
 /** What happens to a header of a client. */
 const PASS = 0
@@ -43,18 +43,41 @@ const ACTIONS: readonly (readonly [string, number])[] = [
   ['x-forwarded-server', FROM_PROXIES],
   ['x-forwarded-scheme', FROM_PROXIES],
   ['x-forwarded-ssl', FROM_PROXIES],
-  ['x-real-ip', FROM_PROXIES],
-  ['x-client-ip', FROM_PROXIES],
-  ['x-cluster-client-ip', FROM_PROXIES],
-  ['true-client-ip', FROM_PROXIES],
-  ['cf-connecting-ip', FROM_PROXIES],
-  ['fastly-client-ip', FROM_PROXIES],
   // Frameworks take these for the request target.
   ['x-original-url', REMOVE],
   ['x-rewrite-url', REMOVE],
   ['x-request-id', REQUEST_ID],
   ['traceparent', TRACE],
 ]
+
+/** Whether the gateway reads or writes a header itself, so that it can have no other meaning. */
+export function isReservedHeader(name: string): boolean {
+  return RESERVED.has(name.toLowerCase())
+}
+
+const RESERVED: ReadonlySet<string> = new Set([...ACTIONS.map(([name]) => name), 'via'])
+
+/**
+ * Headers in which some proxies write the address of the client, and which upstreams may read. Proxies that do not write
+ * one pass it through as a client sent it. So only the one that is believed reaches an upstream, and only from a proxy.
+ */
+const ADDRESS_HEADERS = [
+  'client-ip',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'x-real-ip',
+  'x-remote-ip',
+  'x-remote-addr',
+  'x-originating-ip',
+  'x-original-forwarded-for',
+  'x-envoy-external-address',
+  'x-azure-clientip',
+  'true-client-ip',
+  'cf-connecting-ip',
+  'cf-connecting-ipv6',
+  'fastly-client-ip',
+  'fly-client-ip',
+] as const
 
 const TRACES_AT_ONCE = 128
 /** Random words of 32 bits for trace id and parent id. */
@@ -78,6 +101,8 @@ export interface UpstreamRequest {
   readonly connection: ClientConnection
   /** Whether forwarding headers of the peer are believed. */
   readonly isTrustedPeer: boolean
+  /** Of the client, as the believed header says or the connection. Undefined if unknown. */
+  readonly clientAddress: string | undefined
   /** Authority of the request; undefined if it has none. */
   readonly authority: string | undefined
   /** Value of `Connection`; undefined without one. */
@@ -97,14 +122,22 @@ export class RequestHeaders {
   readonly #actions = new Map<string, number>()
   readonly #spellings = new Map<string, number>()
   readonly #random: Random
+  /** In lower case. */
+  readonly #believed: string
   /** Random hexadecimal digits for the next traces: drawn for many at once, and each used once. */
   #traceDigits = ''
   #traceDigitsUsed = 0
   /** Whether the request that is being built continues a trace. */
   #isTraced = false
 
-  /** `removed`: further headers, in lower case, that never reach an upstream. */
-  constructor(removed: ReadonlySet<string>, random: Random) {
+  /**
+   * `removed`: further headers, in lower case, that never reach an upstream. `believed`: the header in which trusted
+   * proxies tell the address of the client. Default: `X-Forwarded-For`.
+   */
+  constructor(removed: ReadonlySet<string>, random: Random, believed = 'X-Forwarded-For') {
+    this.#believed = believed.toLowerCase()
+    for (const name of ADDRESS_HEADERS) this.#actions.set(name, REMOVE)
+    this.#actions.set(this.#believed, FROM_PROXIES)
     for (const [name, action] of ACTIONS) this.#actions.set(name, action)
     for (const name of removed) this.#actions.set(name, REMOVE)
     this.#random = random
@@ -157,18 +190,20 @@ export class RequestHeaders {
     headers.push('traceparent', value)
   }
 
-  /** What proxies wrote, continued. */
+  /** What proxies wrote, continued. Addresses are those of the believed header: proxies pass the other one through. */
   #addTrusted(request: UpstreamRequest, headers: string[]): void {
-    const { rawHeaders, connection, authority } = request
+    const { rawHeaders, connection, authority, clientAddress } = request
     const { peerAddress = 'unknown' } = connection
-    const hops = this.#valuesOf(rawHeaders, FORWARDED_FOR)
+    const client = clientAddress === peerAddress ? undefined : clientAddress
+    const hops = this.#believed === 'x-forwarded-for' ? this.#valuesOf(rawHeaders, FORWARDED_FOR) : (client ?? '')
     headers.push('x-forwarded-for', hops === '' ? peerAddress : `${hops}, ${peerAddress}`)
     const proto = this.#valuesOf(rawHeaders, PROTO_HINT)
     headers.push('x-forwarded-proto', proto === '' ? connection.scheme : proto)
     const host = this.#valuesOf(rawHeaders, HOST_HINT)
     if (host !== '') headers.push('x-forwarded-host', host)
     else if (authority !== undefined) headers.push('x-forwarded-host', authority)
-    const elements = this.#valuesOf(rawHeaders, FORWARDED)
+    const known = client === undefined ? '' : `for=${nodeText(client)}`
+    const elements = this.#believed === 'forwarded' ? this.#valuesOf(rawHeaders, FORWARDED) : known
     const own = connection.forwardedElement(authority)
     headers.push('forwarded', elements === '' ? own : `${elements}, ${own}`)
   }

@@ -76,6 +76,16 @@ describe('a key of a consumer', () => {
     expect(failures).toEqual(['unknown-key', 'unknown-key'])
   })
 
+  it('is known by all of it, also after it was presented', () => {
+    const { identify } = scene()
+    for (let round = 0; round < 2; round++) {
+      expect(identify({ 'x-api-key': 'beta-key' })).toMatchObject({ user: 'beta' })
+      for (const other of ['beta-ke', 'beta-key2', 'beta-kez', 'Beta-key', 'eta-key']) {
+        expect(identify({ 'x-api-key': other })).toMatchObject({ status: 401 })
+      }
+    }
+  })
+
   it('is read from the configured headers only', () => {
     const { identify, identifier } = scene({ consumers: CONSUMERS, keyHeaders: ['X-Acme-Key'] })
     expect(identify({ 'x-acme-key': SECRET, authorization: 'Bearer of-the-upstream' })).toMatchObject({ user: 'acme' })

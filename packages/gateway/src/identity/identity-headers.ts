@@ -1,14 +1,9 @@
-import type { IdentityHeadersConfig } from '../config/gateway-config.ts'
+import { DEFAULTS, type IdentityHeadersConfig } from '../config/gateway-config.ts'
 import type { Principal } from './consumer-keys.ts'
 
 type Field = keyof IdentityHeadersConfig
 
-const USUAL_NAMES: Readonly<Record<Field, string>> = {
-  user: 'X-User-Id',
-  tenant: 'X-Tenant-Id',
-  tier: 'X-Tier',
-  apiKey: 'X-Api-Key-Id',
-}
+const USUAL_NAMES: Readonly<Record<Field, string>> = DEFAULTS.identityHeaders
 
 const FIELDS = Object.keys(USUAL_NAMES) as readonly Field[]
 

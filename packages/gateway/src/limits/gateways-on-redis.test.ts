@@ -21,11 +21,18 @@ interface Node {
   readonly origin: string
   readonly blocks: Block[]
   readonly engine: PolicyEngine<'async'>
+  readonly store: ReturnType<typeof redisStore>
+}
+
+interface NodeOptions extends Partial<RouteConfig> {
+  /** Whether the store takes units in blocks. */
+  readonly leases?: boolean
 }
 
 /** A gateway with a store of its own on the same Redis, in front of the same upstream. */
-async function startNode(upstream: string, rules: readonly PolicyRule[], route: Partial<RouteConfig>): Promise<Node> {
-  const store = redisStore(redis.url, { deadlineMs: 20_000 })
+async function startNode(upstream: string, rules: readonly PolicyRule[], options: NodeOptions): Promise<Node> {
+  const { leases = false, ...route } = options
+  const store = redisStore(redis.url, { deadlineMs: 20_000, leases })
   onTestFinished(() => store.close())
   await store.ready()
   const blocks: Block[] = []
@@ -38,7 +45,7 @@ async function startNode(upstream: string, rules: readonly PolicyRule[], route: 
     { folder: '/' },
   )
   const { origin } = await startGateway({ config, engine })
-  return { origin, blocks, engine }
+  return { origin, blocks, engine, store }
 }
 
 /** Statuses of requests that go to the gateways in turn, 32 at once. */
@@ -73,6 +80,22 @@ describe('two gateways on one Redis', () => {
     expect([countOf(statuses, 200), countOf(statuses, 429), app.received.length]).toEqual([137, 463, 137])
     const [usage] = await nodes[0]!.engine.usage({ user: 'ada' })
     expect(usage?.counters[0]?.used).toBe(137)
+  })
+
+  it('admit no more than the limit with leases, and strand at most what they hold', async () => {
+    const app = await startUpstream()
+    const rules: PolicyRule[] = [
+      { name: 'user', resource: '*', dimension: 'user', algorithm: 'fixed-window', limit: 800, window: '52w' },
+    ]
+    const nodes = [await startNode(app.url, rules, { leases: true }), await startNode(app.url, rules, { leases: true })]
+    const statuses = await load(nodes, 1600)
+    const admitted = countOf(statuses, 200)
+    expect(admitted + countOf(statuses, 429)).toBe(1600)
+    expect(admitted).toBeLessThanOrEqual(800)
+    // Two leases of the other node, each an eighth of the limit.
+    expect(admitted).toBeGreaterThanOrEqual(800 - 200)
+    expect(app.received.length).toBe(admitted)
+    for (const { store } of nodes) expect(store.stats().leases?.localDecisions).toBeGreaterThan(0)
   })
 
   it('give back what a route does not charge, so that exactly the charged responses count', async () => {

@@ -4,7 +4,7 @@ import { FakeClock } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
 import { compileGateway } from '../config/compile-gateway.ts'
 import type { GatewayConfig, RouteConfig } from '../config/gateway-config.ts'
-import { RawClient, startGateway, startUpstream } from '../gateway.test.support.ts'
+import { RawClient, startGateway, startUpstream, until } from '../gateway.test.support.ts'
 
 const RULE: PolicyRule = { name: 'base', resource: '*', dimension: 'user', limit: 3, window: '1h' }
 
@@ -97,6 +97,43 @@ describe('through the gateway', () => {
     expect((await ask('/200', 'bob')).status).toBe(200)
     leaving.abort()
     await expect.poll(() => statuses('/200')).toEqual([200])
+  })
+
+  it('a client that leaves before the decision holds no slot, and the upstream does not see its request', async () => {
+    const app = await startUpstream()
+    const local = new PolicyEngine({
+      store: memoryStore(),
+      ruleSet: { rules: [{ resource: '*', dimension: 'user', algorithm: 'concurrency', limit: 1, lease: '1m' }] },
+    })
+    const waiting: (() => void)[] = []
+    let isRemote = true
+    // Its first decisions take time, as those of a remote store do.
+    const engine = new Proxy(local, {
+      get: (target, name) => {
+        const value = Reflect.get(target, name) as unknown
+        if (typeof value !== 'function') return value
+        return (...parts: unknown[]): unknown => {
+          const answer: unknown = value.apply(target, parts)
+          if (!isRemote || (name !== 'check' && name !== 'acquire')) return answer
+          return new Promise((resolve) => void waiting.push(() => resolve(answer)))
+        }
+      },
+    })
+    const compiled = compileGateway(
+      { upstreams: { app: { instances: [{ url: app.url }] } }, routes: [routeOf()] },
+      { folder: '/' },
+    )
+    const { port, origin, gateway } = await startGateway({ config: compiled, engine })
+    const client = new RawClient(port)
+    client.send('GET / HTTP/1.1\r\nHost: a\r\nX-User: ada\r\n\r\n')
+    await until(() => waiting.length === 1)
+    client.socket.destroy()
+    await until(() => gateway.inFlight === 0)
+    isRemote = false
+    waiting[0]!()
+    const status = async (): Promise<number> => (await fetch(origin, { headers: { 'x-user': 'ada' } })).status
+    await expect.poll(status).toBe(200)
+    expect(app.received).toHaveLength(1)
   })
 
   it('a rule that is not announced is in no header', async () => {

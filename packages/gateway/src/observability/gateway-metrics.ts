@@ -7,7 +7,16 @@ const DURATION_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 const CLASSES = ['none', '1xx', '2xx', '3xx', '4xx', '5xx'] as const
 
 /** Why the gateway closed a connection without a request. */
-const REJECTIONS = ['malformed', 'timeout', 'headers', 'connections', 'proxy-protocol', 'tls', 'upgrade'] as const
+const REJECTIONS = [
+  'malformed',
+  'timeout',
+  'headers',
+  'pipeline',
+  'connections',
+  'proxy-protocol',
+  'tls',
+  'upgrade',
+] as const
 
 export type Rejection = (typeof REJECTIONS)[number]
 

@@ -73,6 +73,7 @@ export abstract class ClientExchange extends Exchange {
     this.#request = request
     this.#response = response
     this.#expectsContinue = io.expectsContinue
+    this.connection.inFlight++
     const owned = response as OwnedResponse
     owned[EXCHANGE] = this
     owned.on('close', onResponseClose)
@@ -125,18 +126,28 @@ export abstract class ClientExchange extends Exchange {
     response.detachSocket(socket)
   }
 
-  /** Reads how the body is framed. False if it is announced to be too long. */
-  protected readFraming(maxBytes: number): boolean {
+  /** Whether the client has not sent all of its body yet. */
+  protected get isUploading(): boolean {
+    return this.hasBody && !this.#request.complete
+  }
+
+  /** Reads how the body is framed. Returns why it cannot be passed on: it is too long, or coded in an unknown way. */
+  protected readFraming(maxBytes: number): 'too-large' | 'unknown-coding' | undefined {
     const length = this.header('content-length')
     if (typeof length === 'string') {
       this.contentLength = length
       this.hasBody = Number(length) > 0
-      return Number(length) <= maxBytes
+      return Number(length) <= maxBytes ? undefined : 'too-large'
     }
     const request = this.#request
-    this.hasBody =
-      'stream' in request ? !request.stream.endAfterHeaders : this.header('transfer-encoding') !== undefined
-    return true
+    if ('stream' in request) {
+      this.hasBody = !request.stream.endAfterHeaders
+      return undefined
+    }
+    const coding = this.header('transfer-encoding')
+    this.hasBody = coding !== undefined
+    // node:http undoes "chunked" alone: without its name, nobody would undo what is below it.
+    return coding === undefined || coding.toString().toLowerCase() === 'chunked' ? undefined : 'unknown-coding'
   }
 
   /** The body for one attempt. A client that waits for `100 Continue` gets it. */
@@ -166,7 +177,7 @@ export abstract class ClientExchange extends Exchange {
     list.push('X-Request-Id', this.requestId)
     const isSecond = isHttp2(this.#response)
     // What is left of the request would have to be read before the next one.
-    if (this.hasBody && !isSecond && !this.#request.complete) list.push('Connection', 'close')
+    if (!isSecond && this.isUploading) list.push('Connection', 'close')
     if (status === 204) headers.remove('content-length')
     if (headers.hasTrailer && !this.#canTrail(headers)) headers.remove('trailer')
     this.#leftBytes = this.method === 'HEAD' ? -1 : headers.contentLength
@@ -213,8 +224,7 @@ export abstract class ClientExchange extends Exchange {
 
   /** Whether the client has let the idle time pass, when it was its turn to send or to read. */
   protected isClientIdle(nowMs: number, idleMs: number): boolean {
-    const isItsTurn =
-      needsDrain(this.#response) || this.#response.writableEnded || (this.hasBody && !this.#request.complete)
+    const isItsTurn = needsDrain(this.#response) || this.#response.writableEnded || this.isUploading
     if (!isItsTurn) this.#seenProgress = -1
     else if (this.#progress !== this.#seenProgress) {
       this.#seenProgress = this.#progress
@@ -250,7 +260,9 @@ export abstract class ClientExchange extends Exchange {
 }
 
 function onResponseClose(this: OwnedResponse): void {
-  this[EXCHANGE].closed()
+  const exchange = this[EXCHANGE]
+  exchange.connection.inFlight--
+  exchange.closed()
 }
 
 function onResponseDrain(this: OwnedResponse): void {

@@ -6,6 +6,7 @@ import type { Timers } from '@sluice/core'
 import type { Cidr } from '@sluice/core/internal'
 import type { Logger } from '@sluice/runtime'
 import type { TlsConfig } from '../config/gateway-config.ts'
+import { type ClientSocket, connectionOf } from '../http/connection.ts'
 import { type GatewayAnswer, problemAnswer, rawAnswer } from '../http/problems.ts'
 import type { GatewayMetrics, Rejection } from '../observability/gateway-metrics.ts'
 import { Certificates } from '../tls/certificates.ts'
@@ -27,6 +28,8 @@ export interface ClientBounds {
   readonly headers?: number
   /** Open connections in all. Default: 50,000. */
   readonly connections?: number
+  /** Requests in flight on one connection. Default: 128. */
+  readonly requestsAtOnce?: number
 }
 
 /** Where to listen. */
@@ -70,6 +73,7 @@ const DEFAULTS = {
   headerBytes: 16_384,
   headers: 100,
   connections: 50_000,
+  requestsAtOnce: 128,
 } as const
 
 /** How long a client may take to read the answer to what was no request. */
@@ -95,6 +99,7 @@ export class GatewayServer {
   /** Of TLS that was configured before; their last connections may be open. */
   readonly #retired: SecureServer[] = []
   #isDraining = false
+  #isStopping = false
 
   constructor(options: GatewayServerOptions) {
     this.#options = options
@@ -170,6 +175,7 @@ export class GatewayServer {
 
   /** Accepts nothing more, answers what has begun, cuts what is not done after the grace period. */
   async stop(): Promise<void> {
+    this.#isStopping = true
     this.drain()
     const server = this.#server
     // Waits for the connections of all servers, because this one has accepted them.
@@ -217,7 +223,7 @@ export class GatewayServer {
       optimizeEmptyRequests: true,
       // Answered by us, as a problem document.
       requireHostHeader: false,
-      shouldUpgradeCallback: (request) => !this.#isDraining && isWebSocket(request),
+      shouldUpgradeCallback: (request) => !this.#isStopping && isWebSocket(request),
     }
   }
 
@@ -263,13 +269,28 @@ export class GatewayServer {
 
   #receive(request: IncomingMessage, response: ServerResponse, expectsContinue: boolean): void {
     if (this.#isDraining) response.shouldKeepAlive = false
-    if (request.rawHeaders.length > 2 * this.#bounds.headers) {
-      request.resume()
-      this.#options.metrics().rejected('headers')
-      this.#respond(response, HEADERS_TOO_LARGE)
-      return
-    }
-    this.#options.serve(request, response, expectsContinue)
+    if (request.httpVersionMajor === 1 && this.#isPipelineFull(request)) return
+    if (!this.#hasTooManyHeaders(request, response)) this.#options.serve(request, response, expectsContinue)
+  }
+
+  #hasTooManyHeaders(request: IncomingMessage, response: ServerResponse): boolean {
+    if (request.rawHeaders.length <= 2 * this.#bounds.headers) return false
+    request.resume()
+    this.#options.metrics().rejected('headers')
+    this.#respond(response, HEADERS_TOO_LARGE)
+    return true
+  }
+
+  /**
+   * Closes a connection whose client sends too many requests without waiting for answers. Answers come in the order of
+   * requests, so that this one could not be answered before all others, and further ones would pile up meanwhile.
+   */
+  #isPipelineFull({ socket }: IncomingMessage): boolean {
+    if (connectionOf(socket as ClientSocket).inFlight < this.#bounds.requestsAtOnce) return false
+    // What was read together with this request may bring further ones.
+    if (!socket.destroyed) this.#options.metrics().rejected('pipeline')
+    socket.destroy()
+    return true
   }
 
   #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
@@ -284,8 +305,7 @@ export class GatewayServer {
       socket.destroySoon()
       response.emit('close')
     })
-    if (request.rawHeaders.length > 2 * this.#bounds.headers) this.#respond(response, HEADERS_TOO_LARGE)
-    else this.#options.serveUpgrade(request, response, socket)
+    if (!this.#hasTooManyHeaders(request, response)) this.#options.serveUpgrade(request, response, socket)
   }
 
   #respond(response: ServerResponse, { status, headers, body }: GatewayAnswer): void {

@@ -1,3 +1,5 @@
+import { systemClock, systemTimers } from '@sluice/core'
+import { seededRandom } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
 import type { CompiledConfig } from '../config/compiled-config.ts'
 import {
@@ -9,11 +11,18 @@ import {
   startGateway,
   startUpstream,
 } from '../gateway.test.support.ts'
+import { CredentialIdentifier } from '../identity/identifier.ts'
 
-/** What the upstream gets for these header lines. */
+const IDENTIFIER_PARTS = { clock: systemClock, random: seededRandom(1), timers: systemTimers }
+
+/** What the upstream gets for these header lines. Callers are identified by `config.options`, if it has any. */
 async function received(lines: readonly string[], config: Partial<CompiledConfig> = {}): Promise<ReceivedRequest> {
   const app = await startUpstream()
-  const { port } = await startGateway({ config: configOf([routeOf()], { app: [app.url] }, config) })
+  const identifier = config.options && new CredentialIdentifier(config.options, IDENTIFIER_PARTS)
+  const { port } = await startGateway({
+    config: configOf([routeOf()], { app: [app.url] }, config),
+    ...(identifier && { identifier }),
+  })
   const client = new RawClient(port)
   client.send(['GET /a HTTP/1.1', 'Host: api.example:8080', ...lines, '', ''].join('\r\n'))
   await client.until('ok')
@@ -100,10 +109,36 @@ describe('headers to the upstream', () => {
       'x-forwarded-for': '1.1.1.1, 2.2.2.2, 127.0.0.1',
       'x-forwarded-host': 'shop.example',
       'x-forwarded-proto': 'https',
-      'x-real-ip': '1.1.1.1',
-      forwarded: 'for=1.1.1.1, for=127.0.0.1;host="api.example:8080";proto=http',
+      forwarded: 'for=127.0.0.1;host="api.example:8080";proto=http',
       'x-request-id': 'given-1',
     })
+  })
+
+  it.each([
+    ['X-Forwarded-For', { 'x-forwarded-for': '6.6.6.6, 1.1.1.1, 127.0.0.1', forwarded: 'for=1.1.1.1, ' }],
+    ['Forwarded', { 'x-forwarded-for': '2001:db8::2, 127.0.0.1', forwarded: 'for=6.6.6.6, for="[2001:db8::2]", ' }],
+    ['X-Real-IP', { 'x-forwarded-for': '3.3.3.3, 127.0.0.1', forwarded: 'for=3.3.3.3, ', 'x-real-ip': '3.3.3.3' }],
+    ['X-Own', { 'x-forwarded-for': '4.4.4.4, 127.0.0.1', forwarded: 'for=4.4.4.4, ', 'x-own': '4.4.4.4' }],
+  ])('tell the address that a proxy says in %s, and no other that it passes through', async (believed, expected) => {
+    const lines = [
+      'X-Forwarded-For: 6.6.6.6, 1.1.1.1',
+      'Forwarded: for=6.6.6.6, for="[2001:db8::2]"',
+      'X-Real-IP: 3.3.3.3',
+      'X-Own: 4.4.4.4',
+      'Client-IP: 5.5.5.5',
+    ]
+    const options = { trustedProxies: ['127.0.0.0/8'], forwardedHeader: believed }
+    const { headers } = await received(lines, { ...TRUSTED, options })
+    expect(headers['client-ip']).toBeUndefined()
+    expect(headers['x-real-ip']).toBe(believed === 'X-Real-IP' ? '3.3.3.3' : undefined)
+    const own = 'for=127.0.0.1;host="api.example:8080";proto=http'
+    expect(headers).toMatchObject({ ...expected, forwarded: `${expected.forwarded}${own}` })
+  })
+
+  it('have no header of a client in which proxies would tell an address', async () => {
+    const options = { trustedProxies: ['192.0.2.1'], forwardedHeader: 'X-Own' }
+    const { headers } = await received(['X-Own: 4.4.4.4', 'X-Real-IP: 3.3.3.3', 'Client-IP: 5.5.5.5'], { options })
+    expect([headers['x-own'], headers['x-real-ip'], headers['client-ip']]).toEqual([undefined, undefined, undefined])
   })
 
   it('do not take a request id over that could break a log', async () => {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { type GatewayAnswer, problemAnswer } from '../http/problems.ts'
+import { problemAnswer } from '../http/problems.ts'
 import { ResponseHeaders, type UpstreamHeaders } from '../http/response-headers.ts'
 import type { Attempt, AttemptOutcome } from '../upstreams/upstream.ts'
 import { ClientExchange } from './client-exchange.ts'
@@ -23,6 +23,10 @@ const MOST_DISCARDED = 16_384
 const TOO_LARGE = problemAnswer('too-large', 'The body is longer than this route takes. Send a shorter one.')
 const CLIENT_TOO_SLOW = problemAnswer('timeout', 'The body did not arrive in time. Send it without pauses.')
 const NOT_IN_TIME = problemAnswer('gateway-timeout', 'The time limit of the route is over.')
+const UNKNOWN_CODING = problemAnswer(
+  'unknown-coding',
+  'The only transfer coding known is "chunked". Name other codings in Content-Encoding.',
+)
 
 /** The side of an exchange that faces the upstream: makes attempts, and is the handler of their responses. */
 export class HttpExchange extends ClientExchange implements Dispatcher.DispatchHandler {
@@ -76,16 +80,22 @@ export class HttpExchange extends ClientExchange implements Dispatcher.DispatchH
     if (activeRoute === undefined) return
     const { timeouts } = activeRoute.route
     const isQueued = this.#attempt !== undefined && this.#controller === undefined
-    if (nowMs - this.startedMs >= timeouts.totalMs) this.#timeUp(NOT_IN_TIME, 'the time limit of the route is over')
-    else if (isQueued && nowMs - this.#sentMs >= timeouts.connectMs + timeouts.headersMs) {
-      this.#timeUp(NOT_IN_TIME, 'no connection to the upstream was free in time')
-    } else if (this.isClientIdle(nowMs, timeouts.idleMs)) this.#timeUp(CLIENT_TOO_SLOW, 'the client is idle')
+    if (nowMs - this.startedMs >= timeouts.totalMs) {
+      // A client that sends or reads slowly must not make an instance look broken.
+      const isUpstreamLate = !(this.hasAnswered || this.isUploading)
+      this.#timeUp(new TimeUp('the time limit of the route is over', NOT_IN_TIME, isUpstreamLate))
+    } else if (isQueued && nowMs - this.#sentMs >= timeouts.connectMs + timeouts.headersMs) {
+      this.#timeUp(new TimeUp('no connection to the upstream was free in time', NOT_IN_TIME, true))
+    } else if (this.isClientIdle(nowMs, timeouts.idleMs)) {
+      this.#timeUp(new TimeUp('the client is idle', CLIENT_TOO_SLOW, false))
+    }
   }
 
   protected forward(): void {
     const { route } = this.activeRoute!
-    if (!this.readFraming(route.maxBodyBytes)) {
-      this.answer(TOO_LARGE)
+    const problem = this.readFraming(route.maxBodyBytes)
+    if (problem !== undefined) {
+      this.answer(problem === 'too-large' ? TOO_LARGE : UNKNOWN_CODING)
       return
     }
     this.#target = route.targetOf(this.url)
@@ -93,6 +103,7 @@ export class HttpExchange extends ClientExchange implements Dispatcher.DispatchH
       rawHeaders: this.rawHeaders,
       connection: this.connection,
       isTrustedPeer: this.isTrustedPeer,
+      clientAddress: this.caller?.ip,
       authority: this.authority,
       connectionHeader: this.connectionHeader,
       requestId: this.requestId,
@@ -199,11 +210,12 @@ export class HttpExchange extends ClientExchange implements Dispatcher.DispatchH
       this.#retry()
       return
     }
-    const isOurs = error instanceof ClientGone || error instanceof BodyTooLarge || error instanceof TimeUp
-    this.#finishAttempt(isOurs && !isUpstreamLate(error) ? { kind: 'cancelled' } : { kind: 'failure' })
+    const isOfClient =
+      error instanceof ClientGone || error instanceof BodyTooLarge || (error instanceof TimeUp && !error.isUpstreamLate)
+    this.#finishAttempt(isOfClient ? { kind: 'cancelled' } : { kind: 'failure' })
     if (this.isGone) return
     if (this.hasAnswered) {
-      this.parts.metrics.brokenOff(this)
+      if (!isOfClient) this.parts.metrics.brokenOff(this)
       this.breakResponse()
     } else if (error instanceof BodyTooLarge) this.answer(TOO_LARGE)
     else if (error instanceof TimeUp) this.answer(error.answer)
@@ -273,18 +285,13 @@ export class HttpExchange extends ClientExchange implements Dispatcher.DispatchH
   }
 
   /** Ends an exchange that takes too long. */
-  #timeUp(answer: GatewayAnswer, message: string): void {
+  #timeUp(error: TimeUp): void {
     this.#cancelBackoff?.()
     this.#isDiscarding = false
-    const error = new TimeUp(message, answer)
     const controller = this.#controller
     if (controller !== undefined) controller.abort(error)
     else if (this.#attempt !== undefined) this.#failed(error)
     else if (this.hasAnswered) this.breakResponse()
-    else this.answer(answer)
+    else this.answer(error.answer)
   }
-}
-
-function isUpstreamLate(error: Error): boolean {
-  return error instanceof TimeUp && error.answer === NOT_IN_TIME
 }

@@ -318,6 +318,14 @@ describe('a request body', () => {
     expect(app.received).toEqual([])
   })
 
+  it.each(['gzip, chunked', 'identity, chunked'])('in the coding "%s" is answered with 501', async (coding) => {
+    const { port, app } = await through(() => undefined)
+    const client = new RawClient(port)
+    client.send(`POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: ${coding}\r\n\r\n2\r\nok\r\n0\r\n\r\n`)
+    expect(await client.until('}')).toMatch(/^HTTP\/1\.1 501 /)
+    expect(app.received).toEqual([])
+  })
+
   it('of a client that leaves is given up at the upstream', async () => {
     let isAborted = false
     const { port, upstreams } = await through((request) => {
@@ -382,6 +390,29 @@ describe('time limits', () => {
     await timers.advance(WATCH_EVERY_MS)
     // Not the time limit of undici for headers, which does not follow the clock of the test.
     expect(await client.until('}')).toMatch(/^HTTP\/1\.1 504 [\s\S]*The time limit of the route is over/)
+  })
+
+  it.each([
+    ['send the body', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhello', /^HTTP\/1\.1 504 /],
+    ['read the response', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n', /^HTTP\/1\.1 200 /],
+  ])('of the whole exchange do not count against an instance while clients %s', async (_title, bytes, answer) => {
+    const { port, timers, upstreams } = await timed(
+      (request, response) => {
+        response.on('error', () => undefined)
+        if (request.method === 'GET') response.write('a part')
+      },
+      { totalMs: 2000 },
+    )
+    const { outcomes, asked } = upstreams.get('app')!
+    const client = new RawClient(port)
+    client.send(bytes)
+    await until(() => asked.length === 1)
+    if (answer.source.includes('200')) await client.until('a part')
+    else await turns(50)
+    await timers.advance(2000 + WATCH_EVERY_MS)
+    await until(() => outcomes.length === 1)
+    expect(outcomes).toMatchObject([{ kind: 'cancelled' }])
+    await until(() => answer.test(client.text))
   })
 
   it('break off a response when the upstream stops in the middle of it', async () => {

@@ -11,6 +11,9 @@ import { Tunnel } from './websocket/tunnel.ts'
 
 const SWITCHING_PROTOCOLS = 101
 
+/** Reason of a close frame. */
+const GATEWAY_STOPS = 'the gateway stops'
+
 const NO_WEBSOCKETS = problemAnswer('bad-gateway', 'The gateway opens no WebSockets to an upstream that speaks HTTP/2.')
 
 /** A request and the connection that is to become a WebSocket. */
@@ -25,6 +28,8 @@ export interface UpgradeIo extends HttpIo {
 export class UpgradeExchange extends HttpExchange {
   readonly #socket: Socket
   #tunnel: Tunnel | undefined
+  /** Whether the gateway stops: a tunnel that is opened all the same is closed at once. */
+  #isLeaving = false
 
   constructor(parts: ExchangeParts, active: ActiveConfig, io: UpgradeIo) {
     super(parts, active, io)
@@ -33,11 +38,15 @@ export class UpgradeExchange extends HttpExchange {
 
   override check(nowMs: number): void {
     if (this.#tunnel === undefined) super.check(nowMs)
-    else this.#tunnel.check(nowMs)
+    else if (nowMs - this.startedMs >= this.activeRoute!.route.timeouts.totalMs) {
+      this.#tunnel.leave('the time limit of the route is over')
+      this.#tunnel.check(nowMs)
+    } else this.#tunnel.check(nowMs)
   }
 
   override leave(): void {
-    this.#tunnel?.leave()
+    this.#isLeaving = true
+    this.#tunnel?.leave(GATEWAY_STOPS)
   }
 
   protected override forward(): void {
@@ -82,6 +91,7 @@ export class UpgradeExchange extends HttpExchange {
       onDenied: () => metrics.denied.inc(),
       onEnd: () => this.upgradeOver(status),
     })
+    if (this.#isLeaving) this.#tunnel.leave(GATEWAY_STOPS)
   }
 
   /** How messages are counted by the rules of the caller. Undefined without such rules. */

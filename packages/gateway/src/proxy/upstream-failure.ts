@@ -27,10 +27,13 @@ export class RetriedStatus extends Error {
 export class TimeUp extends Error {
   /** For the client, unless an answer has begun. */
   readonly answer: GatewayAnswer
+  /** Whether the instance failed by it: it was its turn. */
+  readonly isUpstreamLate: boolean
 
-  constructor(message: string, answer: GatewayAnswer) {
+  constructor(message: string, answer: GatewayAnswer, isUpstreamLate: boolean) {
     super(message)
     this.answer = answer
+    this.isUpstreamLate = isUpstreamLate
   }
 }
 

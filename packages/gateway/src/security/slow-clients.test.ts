@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { systemMonotonicMs } from '@sluice/core/internal'
+import { renderMetrics } from '@sluice/runtime'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { configOf, RawClient, routeOf, startGateway, startUpstream, turns, until } from '../gateway.test.support.ts'
 
@@ -64,16 +65,47 @@ describe('slow clients', () => {
 })
 
 describe('bounds before a route is known', () => {
+  const MANY_HEADERS = Array.from({ length: 101 }, (_, index) => `X-${index}: 1`)
+
   it.each([
-    ['many headers', Array.from({ length: 101 }, (_, index) => `X-${index}: 1`)],
+    ['many headers', MANY_HEADERS],
+    [
+      'many headers of an upgrade',
+      ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Key: a', ...MANY_HEADERS],
+    ],
     ['a long header', [`X: ${'x'.repeat(17_000)}`]],
   ])('%s are answered with 431', async (_title, lines) => {
     const app = await startUpstream()
-    const { port } = await startGateway({ config: configOf([routeOf()], { app: [app.url] }) })
+    const { port, metrics } = await startGateway({ config: configOf([routeOf()], { app: [app.url] }) })
     const client = new RawClient(port)
     client.send(['GET / HTTP/1.1', 'Host: a', ...lines, '', ''].join('\r\n'))
     expect(await client.closed()).toMatch(/^HTTP\/1\.1 431 /)
     expect(app.received).toEqual([])
+    expect(renderMetrics(metrics.snapshot()).body).toContain('sluice_gateway_rejected_total{reason="headers"} 1')
+  })
+
+  it('a connection with too many requests without an answer is closed, and its requests are given up', async () => {
+    let answer: (() => void) | undefined
+    const app = await startUpstream((request, response) => {
+      if (request.url === '/held') answer ??= () => response.end('late')
+    })
+    const config = configOf([routeOf()], { app: [app.url] })
+    const { port, gateway, metrics } = await startGateway({ config, bounds: { requestsAtOnce: 10 }, graceMs: 1 })
+    const patient = new RawClient(port)
+    patient.send('GET /held HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(10))
+    await until(() => gateway.inFlight === 10 && answer !== undefined)
+    const greedy = new RawClient(port)
+    greedy.send('GET /forever HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(5000))
+    await greedy.closed()
+    await until(() => gateway.inFlight === 10)
+    expect(greedy.text).toBe('')
+    expect(renderMetrics(metrics.snapshot()).body).toContain('sluice_gateway_rejected_total{reason="pipeline"} 1')
+    answer!()
+    await patient.until('late')
+    // An answer makes room for a request.
+    patient.send('GET /held HTTP/1.1\r\nHost: a\r\n\r\n')
+    await until(() => gateway.inFlight === 10)
+    expect(patient.isClosed).toBe(false)
   })
 
   it('a connection above the number is answered with 503 and closed', async () => {

@@ -18,7 +18,6 @@ export interface CertificatePair {
   readonly context: SecureContext
   /** In lower case. */
   readonly names: readonly string[]
-  readonly expiresMs: number
   /** Changes when a file does. */
   readonly stamp: string
 }
@@ -123,9 +122,8 @@ async function readPair(config: CertificateConfig): Promise<CertificatePair> {
   const [cert, key] = await Promise.all([readFile(config.cert), readFile(config.key)])
   // Throws if the key is not that of the certificate.
   const context = createSecureContext({ cert, key, minVersion: LEAST_VERSION })
-  const parsed = new X509Certificate(cert)
-  const names = (config.names ?? namesOf(parsed)).map((name) => name.toLowerCase())
-  return { cert, key, context, names, expiresMs: Date.parse(parsed.validTo), stamp }
+  const names = (config.names ?? namesOf(new X509Certificate(cert))).map((name) => name.toLowerCase())
+  return { cert, key, context, names, stamp }
 }
 
 /** Names of servers in a certificate. */

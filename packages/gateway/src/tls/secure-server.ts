@@ -3,9 +3,6 @@ import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } f
 import type { Socket } from 'node:net'
 import type { CertificatePair, Certificates } from './certificates.ts'
 
-/** Requests at once on one HTTP/2 connection. */
-const MOST_STREAMS = 128
-
 /** Options of {@link SecureServer}. Durations in milliseconds. */
 export interface SecureServerOptions {
   readonly headersMs: number
@@ -15,6 +12,8 @@ export interface SecureServerOptions {
   readonly headerBytes: number
   /** Number of headers of a request. */
   readonly headers: number
+  /** Requests in flight on one connection. */
+  readonly requestsAtOnce: number
   readonly http1: ServerOptions
   /** Told of each connection after its handshake, before requests are read. */
   readonly onSecured: (socket: Socket) => void
@@ -35,7 +34,8 @@ export class SecureServer {
   #isClosing = false
 
   constructor(certificates: Certificates, options: SecureServerOptions) {
-    const { headersMs, requestMs, keepAliveMs, headerBytes, headers, http1, onSecured, onFailedHandshake } = options
+    const { headersMs, requestMs, keepAliveMs, headerBytes, headers, requestsAtOnce } = options
+    const { http1, onSecured, onFailedHandshake } = options
     this.#certificates = certificates
     this.#keepAliveMs = keepAliveMs
     const { cert, key } = certificates.first
@@ -47,7 +47,7 @@ export class SecureServer {
       SNICallback: (name, done) => done(null, this.#certificates.contextOf(name)),
       handshakeTimeout: headersMs,
       maxHeaderListPairs: headers,
-      settings: { maxConcurrentStreams: MOST_STREAMS, maxHeaderListSize: headerBytes, enablePush: false },
+      settings: { maxConcurrentStreams: requestsAtOnce, maxHeaderListSize: headerBytes, enablePush: false },
       http1Options: http1 as never,
     })
     this.server = server

@@ -1,6 +1,6 @@
 import { seededRandom } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { AdaptiveLimit } from './concurrency-limit.ts'
+import { AdaptiveLimit, createConcurrencyLimit } from './concurrency-limit.ts'
 import { PriorityReserve } from './priority-reserve.ts'
 import {
   attemptOn,
@@ -143,6 +143,16 @@ describe('the adaptive limit', () => {
     // The whole capacity is used, and requests wait for less than they would in a queue without bound.
     expect(perSecond).toBeGreaterThan((capacity / 50) * 1000 * 0.95)
     expect(medianMs).toBeLessThan(50 * 2.6)
+  })
+
+  it.each([
+    [{}, 5],
+    [{ max: 2 }, 2],
+    [{ min: 2000 }, 2000],
+    [{ min: 1, max: 50 }, 5],
+  ])('is within %j from the first measurement on', (bounds, first) => {
+    const parts = { nowMs: () => 0, random: seededRandom(1) }
+    expect(createConcurrencyLimit({ mode: 'adaptive', ...bounds }, parts)!.limit).toBe(first)
   })
 
   it('does not grow beyond what is used', () => {

@@ -26,7 +26,8 @@ export function createConcurrencyLimit(
   const { mode = DEFAULTS.concurrencyMode, limit = FIRST_LIMIT } = config
   if (mode === 'off') return undefined
   if (mode === 'fixed') return { limit, record: () => undefined }
-  const { min = DEFAULTS.concurrencyMin, max = Math.max(min, DEFAULTS.concurrencyMax) } = config
+  const { max = Math.max(config.min ?? 0, DEFAULTS.concurrencyMax) } = config
+  const { min = Math.min(max, DEFAULTS.concurrencyMin) } = config
   return new AdaptiveLimit({ first: limit, min, max, ...parts })
 }
 

@@ -4,7 +4,7 @@ import type { Random, Timers } from '@sluice/core'
 import { Breaker, durationMs } from '@sluice/core/internal'
 import type { LogFields } from '@sluice/runtime'
 import type { CompiledUpstream } from '../config/compiled-config.ts'
-import { DEFAULTS, type InstanceConfig, type UpstreamConfig } from '../config/gateway-config.ts'
+import { DEFAULTS, type InstanceConfig, LONGEST_PAUSE_MS, type UpstreamConfig } from '../config/gateway-config.ts'
 import { AddressGuard } from './address-guard.ts'
 import { createConcurrencyLimit } from './concurrency-limit.ts'
 import { HealthChecker } from './health-checker.ts'
@@ -30,9 +30,6 @@ export interface UpstreamLog {
 
 /** How many times its first pause a pause may be. */
 const PAUSE_GROWTH = 10
-/** What a breaker accepts at most. */
-const LONGEST_PAUSE_MS = 60_000
-const MOST_FAILURES = 1000
 
 /** One configured URL and the instances that its addresses have become. */
 interface Entry {
@@ -180,10 +177,10 @@ export class InstanceSet {
 
   #createBreaker(id: string, onRecovery: () => void): Breaker {
     const { failures = DEFAULTS.passiveFailures, pause } = this.#config.health?.passive ?? {}
-    const pauseMs = Math.min(LONGEST_PAUSE_MS, Math.ceil(msOf(pause, 'pause', DEFAULTS.passivePauseMs)))
+    const pauseMs = Math.ceil(msOf(pause, 'pause', DEFAULTS.passivePauseMs))
     const fields = { upstream: this.#name, instance: id }
     return new Breaker({
-      failures: Math.min(MOST_FAILURES, failures),
+      failures,
       basePauseMs: pauseMs,
       maxPauseMs: Math.min(LONGEST_PAUSE_MS, pauseMs * PAUSE_GROWTH),
       random: this.#parts.random,

@@ -70,9 +70,9 @@ export class Tunnel {
     } else if (nowMs - this.#idleSinceMs >= this.#options.idleMs) this.#end()
   }
 
-  /** Tells the client that the gateway stops, and closes. */
-  leave(): void {
-    this.#close(GOING_AWAY, 'the gateway stops')
+  /** Tells the client to go, and closes. `reason`: at most 123 bytes. */
+  leave(reason: string): void {
+    this.#close(GOING_AWAY, reason)
   }
 
   readonly #onClientData = (chunk: Buffer): void => {

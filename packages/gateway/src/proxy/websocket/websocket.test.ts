@@ -102,6 +102,12 @@ async function openAs(port: number, user: string): Promise<RawClient> {
 
 const COUNTED = { rates: undefined, messageResource: undefined, byteResource: undefined }
 
+/** Code of the close frame after a handshake. */
+function closeCodeOf(received: string): number {
+  const frame = Buffer.from(received.slice(received.indexOf('\r\n\r\n') + 4), 'latin1')
+  return frame[0] === 0x88 ? frame.readUInt16BE(2) : 0
+}
+
 describe('messages that rules count', () => {
   it('are those of a caller over all connections; others are not affected', async () => {
     const webSocket = { ...COUNTED, messageResource: '/chat/messages' }
@@ -285,6 +291,49 @@ describe('a WebSocket', () => {
   })
 })
 
+describe('the slow side of a WebSocket', () => {
+  /** More than the buffers of the system and of the gateway hold together. */
+  const FRAMES = 40
+
+  /** A frame of 1 MB with a mask of 0, or without a mask. */
+  function largeFrame(isMasked: boolean): Buffer {
+    const head = Buffer.from([0x82, (isMasked ? 0x80 : 0) | 127, 0, 0, 0, 0, 0, 0, 0, 0])
+    head.writeUInt32BE(1_000_000, 6)
+    return Buffer.concat([head, Buffer.alloc(isMasked ? 4 : 0), Buffer.alloc(1_000_000)])
+  }
+
+  it('may be the upstream: the client waits for it, and nothing is lost', async () => {
+    const { port, opened } = await sockets()
+    const client = await open(port)
+    const { socket } = opened[0]!
+    let bytes = 0
+    socket.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+    })
+    socket.pause()
+    const frame = largeFrame(true)
+    for (let sent = 0; sent < FRAMES; sent++) client.send(frame)
+    await turns(2000)
+    expect(client.socket.writableLength).toBeGreaterThan(frame.length)
+    socket.resume()
+    await until(() => bytes === FRAMES * frame.length)
+  })
+
+  it('may be the client: the upstream waits for it, and nothing is lost', async () => {
+    const { port, opened } = await sockets()
+    const client = await open(port)
+    const { socket } = opened[0]!
+    const before = client.text.length
+    client.socket.pause()
+    const frame = largeFrame(false)
+    for (let sent = 0; sent < FRAMES; sent++) socket.write(frame)
+    await turns(2000)
+    expect(socket.writableLength).toBeGreaterThan(frame.length)
+    client.socket.resume()
+    await until(() => client.text.length === before + FRAMES * frame.length)
+  })
+})
+
 describe('limits of a WebSocket', () => {
   const webSocket = { ...COUNTED, rates: { messagesPerSecond: 3, bytesPerSecond: 1000, burstSeconds: 1 } }
 
@@ -348,6 +397,56 @@ describe('the end of a WebSocket', () => {
     await timers.advance(1500)
     await client.closed()
     await until(() => opened[0]!.isClosed() && gateway.inFlight === 0)
+  })
+
+  it('comes with 1001 when the time limit of its route is over, whatever moves', async () => {
+    const clock = new FakeClock()
+    const timers = new FakeTimers(clock)
+    const timeouts = { ...routeOf().timeouts, totalMs: 4000 }
+    const { port, opened, gateway } = await sockets(
+      { timeouts },
+      { timers, monotonicMs: () => clock.nowMicros() / 1000 },
+    )
+    const client = await open(port)
+    await timers.advance(3900)
+    client.send(text('here'))
+    await until(() => opened[0]!.received().includes('here'))
+    expect(client.isClosed).toBe(false)
+    await timers.advance(400)
+    expect(closeCodeOf(await client.closed())).toBe(1001)
+    await until(() => opened[0]!.isClosed() && gateway.inFlight === 0)
+  })
+
+  it('comes with 1001 after a handshake that was under way when the gateway stopped', async () => {
+    const app = await startUpstream()
+    let agree: (() => void) | undefined
+    app.server.on('upgrade', (request: IncomingMessage, socket: Duplex) => {
+      socket.on('error', () => undefined)
+      agree = () => void socket.write(accept(request))
+    })
+    const { port, gateway } = await startGateway({ config: configOf([routeOf()], { app: [app.url] }) })
+    const client = new RawClient(port)
+    client.send(HANDSHAKE)
+    await until(() => agree !== undefined)
+    const stopped = gateway.stop()
+    agree!()
+    await stopped
+    expect(closeCodeOf(await client.closed())).toBe(1001)
+  })
+
+  it('does not come while the gateway drains, and further ones are opened', async () => {
+    const { port, gateway, opened } = await sockets()
+    const before = await open(port)
+    const drained = gateway.drain(1)
+    const during = await open(port)
+    for (const [index, client] of [before, during].entries()) {
+      client.send(text(`to ${index}`))
+      await until(() => opened[index]!.received().includes(`to ${index}`))
+    }
+    expect(during.text).toMatch(/^HTTP\/1\.1 101 /)
+    await drained
+    await gateway.stop()
+    expect([closeCodeOf(await before.closed()), closeCodeOf(await during.closed())]).toEqual([1001, 1001])
   })
 
   it('is closed with 1001 when the gateway stops', async () => {
