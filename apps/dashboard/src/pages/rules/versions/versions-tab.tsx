@@ -11,6 +11,7 @@ import type { Column } from '../../../ui/table/table.tsx'
 import { Table } from '../../../ui/table/table.tsx'
 import { instantText } from '../../../ui/theme/format.ts'
 import { Comparison } from './comparison.tsx'
+import { EditVersion } from './edit-version.tsx'
 import type { EnforcedRules } from './enforced-rules.ts'
 import type { VersionAction } from './version-action-dialog.tsx'
 import { VersionActionDialog } from './version-action-dialog.tsx'
@@ -28,6 +29,7 @@ const STAGE_TONES: Readonly<Record<VersionStage, Tone>> = {
 export function VersionsTab({ rules, onChange }: { rules: EnforcedRules; onChange: () => void }): JSX.Element {
   const action = useSignal<VersionAction | undefined>(undefined)
   const compared = useSignal<Version | undefined>(undefined)
+  const edited = useSignal<Version | undefined>(undefined)
   const columns: readonly Column<Version>[] = [
     { id: 'number', header: 'Version', cell: ({ number }) => <b>{number}</b>, sortValue: ({ number }) => number },
     { id: 'stage', header: 'Stage', sharesLine: true, cell: (version) => <StageBadge version={version} /> },
@@ -46,6 +48,9 @@ export function VersionsTab({ rules, onChange }: { rules: EnforcedRules; onChang
           enforced={rules.number}
           onCompare={() => {
             compared.value = version
+          }}
+          onEdit={() => {
+            edited.value = version
           }}
           onAction={(kind) => {
             action.value = { kind, version }
@@ -84,6 +89,12 @@ export function VersionsTab({ rules, onChange }: { rules: EnforcedRules; onChang
       >
         {compared.value === undefined ? null : <Comparison from={rules.number} to={compared.value.number} />}
       </Dialog>
+      <EditVersion
+        version={edited.value}
+        onClose={() => {
+          edited.value = undefined
+        }}
+      />
     </Card>
   )
 }
@@ -100,11 +111,12 @@ interface VersionButtonsProps {
   /** Number of the enforced version. */
   readonly enforced: number
   readonly onCompare: () => void
+  readonly onEdit: () => void
   readonly onAction: (kind: VersionAction['kind']) => void
 }
 
-function VersionButtons({ version, enforced, onCompare, onAction }: VersionButtonsProps): JSX.Element {
-  const { number, stage } = version
+function VersionButtons({ version, enforced, onCompare, onEdit, onAction }: VersionButtonsProps): JSX.Element {
+  const { number, stage, enforcedAt } = version
   const isOnItsWay = stage === 'draft' || stage === 'shadow' || stage === 'percent'
   const button = (kind: VersionAction['kind'], label: string): JSX.Element => (
     <Button kind="quiet" onClick={() => onAction(kind)}>
@@ -118,15 +130,22 @@ function VersionButtons({ version, enforced, onCompare, onAction }: VersionButto
           Compare
         </Button>
       )}
+      {number === enforced || !mayCall('createVersion') ? null : (
+        <Button kind="quiet" onClick={onEdit}>
+          Edit
+        </Button>
+      )}
       {mayCall('stageVersion') && isOnItsWay ? (
         <>
           {stage === 'shadow' ? null : button('shadow', 'Shadow')}
           {button('percent', 'Percent')}
           {button('enforce', 'Enforce')}
-          {stage === 'draft' ? null : button('retired', 'Retire')}
+          {button('retired', 'Retire')}
         </>
       ) : null}
-      {mayCall('rollbackVersion') && stage === 'retired' && number < enforced ? button('rollback', 'Roll back') : null}
+      {mayCall('rollbackVersion') && stage === 'retired' && enforcedAt !== undefined
+        ? button('rollback', number < enforced ? 'Roll back' : 'Restore')
+        : null}
     </span>
   )
 }
