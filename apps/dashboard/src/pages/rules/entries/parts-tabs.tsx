@@ -9,7 +9,7 @@ import { Button } from '../../../ui/controls/button.tsx'
 import { Card } from '../../../ui/shell/page.tsx'
 import type { Column } from '../../../ui/table/table.tsx'
 import { Table } from '../../../ui/table/table.tsx'
-import { instantText } from '../../../ui/theme/format.ts'
+import { instantText, pluralText } from '../../../ui/theme/format.ts'
 import { attempt } from '../../lists/paged-list.tsx'
 import type { EnforcedRules } from '../versions/enforced-rules.ts'
 import classes from './entries.module.css'
@@ -73,7 +73,7 @@ export function ExemptionsTab({ rules, onChange }: PartsTabProps): JSX.Element {
       meaning={({ match, rules: own }) =>
         own === undefined || own.length === 0
           ? `No rule limits ${describeMatch(match)}.`
-          : `${own.length} rules of their own limit ${describeMatch(match)}.`
+          : `Only ${pluralText(own.length, 'rule')} of its own ${own.length === 1 ? 'limits' : 'limit'} ${describeMatch(match)}.`
       }
       onAdd={() => {
         editing.value = {}
