@@ -85,7 +85,7 @@ function Reading({ lane, hovered }: { lane: Lane; hovered: Signal<number | undef
 function laneSummary(lane: Lane, scenario: Scenario): string {
   const { label } = ALGORITHM_TEXTS[lane.algorithm]
   return (
-    `${label}: ${pluralText(lane.admittedCount, 'call')} admitted, ${lane.deniedCount} denied, at most ${lane.worstWindow} within ` +
-    `${scenario.window}, where the limit is ${scenario.limit}.`
+    `${label}: ${pluralText(lane.admittedCount, 'call')} admitted, ${lane.deniedCount} denied, at most ` +
+    `${lane.worstWindow} within ${scenario.window}, where the limit is ${scenario.limit}.`
   )
 }

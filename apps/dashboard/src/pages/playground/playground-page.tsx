@@ -75,7 +75,7 @@ export function PlaygroundPage(): JSX.Element {
             description={
               isCut
                 ? `Only the first ${countText(offeredCount)} calls are simulated.`
-                : `${pluralText(offeredCount, 'call')} from one caller over 4 windows. Draw over the chart to change them.`
+                : `${pluralText(offeredCount, 'call')} from one caller over 4 windows. Draw over the chart for others.`
             }
           >
             <TrafficEditor

@@ -9,7 +9,7 @@ import { SeriesWindow } from '../../../charts/series-window.ts'
 import { nowMs } from '../../../clock-and-timers.ts'
 import { LoadedView } from '../../../ui/feedback/states.tsx'
 import { compactText, countText, percentText } from '../../../ui/theme/format.ts'
-import { decisionsPath } from '../../decisions/decision-list.ts'
+import { decisionsPath } from '../../callers/decisions-path.ts'
 import classes from './versions.module.css'
 
 /** Position of the line of denied calls. */

@@ -11,7 +11,6 @@ import type { Column } from '../../../ui/table/table.tsx'
 import { Table } from '../../../ui/table/table.tsx'
 import { instantText } from '../../../ui/theme/format.ts'
 import { Comparison } from './comparison.tsx'
-import { EditVersion } from './edit-version.tsx'
 import type { EnforcedRules } from './enforced-rules.ts'
 import type { VersionAction } from './version-action-dialog.tsx'
 import { VersionActionDialog } from './version-action-dialog.tsx'
@@ -25,11 +24,17 @@ const STAGE_TONES: Readonly<Record<VersionStage, Tone>> = {
   retired: 'neutral',
 }
 
+export interface VersionsTabProps {
+  readonly rules: EnforcedRules
+  readonly onChange: () => void
+  /** Opens a version in the editor. */
+  readonly onEdit: (version: Version) => void
+}
+
 /** Every version of the rule set, and the way from one to the other. */
-export function VersionsTab({ rules, onChange }: { rules: EnforcedRules; onChange: () => void }): JSX.Element {
+export function VersionsTab({ rules, onChange, onEdit }: VersionsTabProps): JSX.Element {
   const action = useSignal<VersionAction | undefined>(undefined)
   const compared = useSignal<Version | undefined>(undefined)
-  const edited = useSignal<Version | undefined>(undefined)
   const columns: readonly Column<Version>[] = [
     { id: 'number', header: 'Version', cell: ({ number }) => <b>{number}</b>, sortValue: ({ number }) => number },
     { id: 'stage', header: 'Stage', sharesLine: true, cell: (version) => <StageBadge version={version} /> },
@@ -49,9 +54,7 @@ export function VersionsTab({ rules, onChange }: { rules: EnforcedRules; onChang
           onCompare={() => {
             compared.value = version
           }}
-          onEdit={() => {
-            edited.value = version
-          }}
+          onEdit={() => onEdit(version)}
           onAction={(kind) => {
             action.value = { kind, version }
           }}
@@ -89,12 +92,6 @@ export function VersionsTab({ rules, onChange }: { rules: EnforcedRules; onChang
       >
         {compared.value === undefined ? null : <Comparison from={rules.number} to={compared.value.number} />}
       </Dialog>
-      <EditVersion
-        version={edited.value}
-        onClose={() => {
-          edited.value = undefined
-        }}
-      />
     </Card>
   )
 }

@@ -2,11 +2,11 @@ import { useSignal } from '@preact/signals'
 import type { Version } from '@sluice/contract'
 import type { JSX } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { Button } from '../../../ui/controls/button.tsx'
-import { navigate } from '../../../ui/navigation/router.ts'
-import { Dialog } from '../../../ui/overlay/dialog.tsx'
-import { showFailure } from '../../../ui/overlay/toast.tsx'
-import { loadVersion, ruleSetOf } from './enforced-rules.ts'
+import { Button } from '../../ui/controls/button.tsx'
+import { navigate } from '../../ui/navigation/router.ts'
+import { Dialog } from '../../ui/overlay/dialog.tsx'
+import { showFailure } from '../../ui/overlay/toast.tsx'
+import { loadVersion, ruleSetOf } from './versions/enforced-rules.ts'
 
 export interface EditVersionProps {
   /** Undefined does nothing. */
@@ -55,7 +55,7 @@ export function EditVersion({ version, onClose }: EditVersionProps): JSX.Element
 
 /** The editor is loaded on demand. */
 async function pendingChanges(): Promise<number> {
-  return (await import('../editor/editor-state.ts')).pendingChanges()
+  return (await import('./editor/editor-state.ts')).pendingChanges()
 }
 
 /**
@@ -63,7 +63,7 @@ async function pendingChanges(): Promise<number> {
  */
 async function openInEditor({ number, basedOn }: Version): Promise<void> {
   const [{ openEditOf }, content, base] = await Promise.all([
-    import('../editor/editor-state.ts'),
+    import('./editor/editor-state.ts'),
     loadVersion(number),
     basedOn === undefined ? undefined : loadVersion(basedOn),
   ])
