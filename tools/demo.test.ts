@@ -115,6 +115,11 @@ describe('npm run demo', () => {
     const response = await fetch(`${gateway}/api/v1/search`)
     expect([200, 429]).toContain(response.status)
     expect(response.headers.get('x-ratelimit-limit')).toBe('300')
+    await page.getByRole('link', { name: 'Gateway', exact: true }).click()
+    const flow = page.getByRole('region', { name: 'Routes to catalogue' })
+    await expect.poll(() => flow.getByText('healthy', { exact: true }).count(), { timeout: 20_000 }).toBe(2)
+    const requests = flow.getByText(/^[1-9][\d,]* requests?, 0% failed/)
+    await expect.poll(() => requests.count(), { timeout: 20_000 }).toBe(2)
   })
 
   it('serves the dashboard', async () => {

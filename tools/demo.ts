@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ensureDashboard } from './dashboard-build.ts'
+import { startUpstreams } from './demo/demo-gateway.ts'
 import type { DemoNode } from './demo/demo-service.ts'
 import { putDemoRules, startNode } from './demo/demo-service.ts'
 import { openSignInLink } from './demo/sign-in-link.ts'
@@ -31,7 +32,8 @@ await runTool(async () => {
     rmSync(folder, { recursive: true, force: true })
   })
   const ports = ['--port', values.port, '--gateway-port', values['gateway-port']]
-  nodes.push(await startNode([...ports, ...argumentsOf(folder, REGIONS[0])]))
+  const upstreams = await startUpstreams(folder)
+  nodes.push(await startNode([...ports, '--config', upstreams.config, ...argumentsOf(folder, REGIONS[0])]))
   const [first] = nodes
   const apiKey = first?.firstKey
   if (first === undefined || apiKey === undefined) {
@@ -51,6 +53,7 @@ await runTool(async () => {
   stopWith(nodes, () => {
     traffic.stop()
     link.close()
+    upstreams.close()
   })
   console.log(`The demo is running: ${nodes.length === 1 ? 'one node' : `${nodes.length} nodes`} with generated traffic.
 

@@ -12,7 +12,7 @@ export const DEMO_RULES: RuleSet = {
       dimension: 'apiKey',
       limit: 900,
       window: '1m',
-      regions: { EU: 1, US: 1, APAC: 1 },
+      regions: { EU: 1, US: 1.5, APAC: 0.5 },
     },
     { resource: '/api/v1/export', dimension: 'tenant', algorithm: 'fixed-window', limit: 30, window: '1m' },
     { resource: '/api/v1/payments', dimension: 'user', algorithm: 'sliding-window-log', limit: 12, window: '1m' },

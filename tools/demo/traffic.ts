@@ -9,7 +9,7 @@ const WAVE_MS = 180_000
 const BURST_EVERY_MS = 47_000
 const BURST_MS = 6000
 
-/** Searches per second through the gateway, each with the address of this machine. */
+/** Requests per second through the gateway, each with the address of this machine. */
 const GATEWAY_PER_SECOND = 7
 
 /** Where traffic goes. */
@@ -48,7 +48,7 @@ export function startTraffic({ urls, gatewayUrl, factor }: TrafficTarget): Traff
       void send(urls[turn % urls.length]!, requests.slice(from, from + 100))
     }
     owedToGateway += (GATEWAY_PER_SECOND * factor * TICK_MS) / 1000
-    for (; owedToGateway >= 1; owedToGateway -= 1) void search(gatewayUrl)
+    for (; owedToGateway >= 1; owedToGateway -= 1) void browse(gatewayUrl)
   }, TICK_MS)
   return { stop: () => clearInterval(timer) }
 }
@@ -73,8 +73,10 @@ async function send(url: string, requests: readonly CheckRequest[]): Promise<voi
   })
 }
 
-async function search(gatewayUrl: string): Promise<void> {
-  await answered(new URL(`/api/v1/search?q=${draw(500)}`, gatewayUrl), {})
+/** Somebody looks for something, looks at it, or looks at an order. */
+async function browse(gatewayUrl: string): Promise<void> {
+  const paths = ['/api/v1/search?q=', '/api/v1/search?q=', '/api/v1/products/', '/api/v1/orders/', '/pages/']
+  await answered(new URL(`${paths[Math.floor(Math.random() * paths.length)]}${draw(500)}`, gatewayUrl), {})
 }
 
 /** Waits for the answer, whatever it is. The node may be starting, stopping or gone: traffic goes on. */

@@ -3,6 +3,7 @@ import type { FunctionComponent, JSX } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
 import { asApiError } from './api/api-error.ts'
 import { session } from './api/session.ts'
+import { callerCommands } from './pages/callers/caller.ts'
 import type { PageParameters, Route } from './pages/routes.ts'
 import { ROUTES } from './pages/routes.ts'
 import { SignInPage } from './pages/sign-in/sign-in-page.tsx'
@@ -21,7 +22,9 @@ export function App(): JSX.Element {
   if (who === 'unknown') return <Loading label="Loading the dashboard" />
   if (who === 'none' && found?.route.isPublic !== true) return <SignInPage />
   return (
-    <Shell items={ITEMS}>{found === undefined ? <NotFound /> : <LoadedPage key={found.route.path} {...found} />}</Shell>
+    <Shell items={ITEMS} commands={callerCommands}>
+      {found === undefined ? <NotFound /> : <LoadedPage key={found.route.path} {...found} />}
+    </Shell>
   )
 }
 

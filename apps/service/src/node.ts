@@ -2,7 +2,7 @@ import { dirname, resolve } from 'node:path'
 import type { SharedMemoryHandle } from '@sluice/core'
 import type { StartupPart } from '@sluice/runtime'
 import { MetricRegistry, StartupGraph } from '@sluice/runtime'
-import { alertRules } from './alerts/alert-rule.ts'
+import { alertBounds, alertRules } from './alerts/alert-rule.ts'
 import { threadSignals } from './alerts/alert-signals.ts'
 import { blockAnnouncer } from './alerts/block-export.ts'
 import { Authenticator } from './auth/authenticator.ts'
@@ -219,7 +219,11 @@ function handlersOf(
     ...checkHandlers(context),
     ...forwardAuthHandlers(context),
     ...adminHandlers(context, options),
-    ...observabilityHandlers(context, { rollups: database.rollups, keys }),
+    ...observabilityHandlers(context, {
+      rollups: database.rollups,
+      keys,
+      alertBounds: alertBounds(alertRules(context.settings.alerts.options)),
+    }),
     ...decisionSampleHandlers({ ...context, keys }),
     ...alertHandlers(context.threads, notes),
     ...sessionHandlers({ ...parts, notes }),

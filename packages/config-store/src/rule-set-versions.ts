@@ -20,6 +20,8 @@ export interface Version {
   /** Milliseconds since 1970. */
   readonly createdAt: number
   readonly createdBy: string
+  /** When it was last enforced, in milliseconds since 1970. Undefined if it never was. */
+  readonly enforcedAt: number | undefined
   readonly note: string | undefined
   /** Every change of stage assigns a new one. */
   readonly revision: number

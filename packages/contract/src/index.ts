@@ -5,6 +5,7 @@ export { type IncidentAnswer, MOST_BULK_ENTRIES, type PutAnswer, type Stored } f
 export type { AuditRecord, Explanation, LimitStep, RuleExplanation } from './admin/explain-and-audit-bodies.ts'
 export type { GatewayAnswer, GatewayInstance, GatewayRoute, GatewayUpstream } from './admin/gateway-bodies.ts'
 export type {
+  AlertBounds,
   NodeStatus,
   NodesAnswer,
   OverviewAnswer,

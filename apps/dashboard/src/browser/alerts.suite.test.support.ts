@@ -23,7 +23,7 @@ export function alertsSuite(running: Running, receiver: () => WebhookReceiver): 
       await alert.getByRole('button', { name: 'Acknowledge' }).click()
       await page.getByLabel('Note').fill('a load test')
       await page.getByRole('dialog').getByRole('button', { name: 'Acknowledge' }).click()
-      await alert.getByText(/looks after it since .*: a load test$/).waitFor()
+      await alert.getByText(/^Acknowledged by .*: a load test$/).waitFor()
       expect(await alert.getByRole('button', { name: 'Acknowledge' }).count()).toBe(0)
 
       await alert.getByRole('button', { name: 'Silence' }).click()

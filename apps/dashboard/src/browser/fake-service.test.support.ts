@@ -242,6 +242,7 @@ function overviewOf({ resources }: FakeFigures, from: number, to: number): Overv
     firingAlerts: 1,
     breaker: 'closed',
     failureMode: 'local',
+    alertBounds: { denialRate: 0.3, storeLatencyMs: 10 },
     top: TOP,
     topSpanMs: 600_000,
   }

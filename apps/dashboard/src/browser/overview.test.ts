@@ -64,6 +64,34 @@ describe('the overview', () => {
     await page.context().close()
   })
 
+  it('opens the denied decisions of the resource whose line is clicked, on the node that is shown', async () => {
+    // The one resource denies nothing: its line is at the bottom.
+    const fake = await fakeService({ resources: 1 })
+    const { page } = await openPage(browser, new URL('?node=node-1', fake.url).href)
+    const plot = page.getByRole('figure', { name: 'Denial rate by resource' }).locator('.u-over')
+    // The chart is made again when it knows its lines.
+    await page.getByRole('figure', { name: 'Denial rate by resource' }).getByTitle('/api/v1/resource-0').waitFor()
+    const { height } = (await plot.boundingBox())!
+    const openedAt = async (y: number): Promise<Record<string, string>> => {
+      await page.getByText('live', { exact: true }).waitFor()
+      await plot.click({ position: { x: 200, y } })
+      const { pathname, searchParams } = new URL(page.url())
+      await page.goBack()
+      return { pathname, ...Object.fromEntries([...searchParams].filter(([name]) => name !== 'from' && name !== 'to')) }
+    }
+    const denied = { pathname: '/decisions', outcome: 'denied', node: 'node-1' }
+    expect(await openedAt(height - 2)).toEqual({ ...denied, resource: '/api/v1/resource-0' })
+    expect(await openedAt(height / 2)).toEqual(denied)
+    await page.context().close()
+  })
+
+  it('marks a share above the bound of the alert, and says the bound', async () => {
+    const fake = await fakeService()
+    const { page } = await openPage(browser, fake.url)
+    await page.getByText('alert above 30%').waitFor()
+    await page.context().close()
+  })
+
   it('switches to one node, ten times a second, and back to all', async () => {
     const fake = await fakeService()
     const { page } = await openPage(browser, fake.url)
@@ -107,8 +135,13 @@ describe('the overview', () => {
     const { page } = await openPage(browser, fake.url)
     const table = page.getByRole('table', { name: 'Requests and denials, as a table' })
     await expect.poll(() => table.getByRole('row').count(), WAIT).toBeGreaterThan(10)
+    // Nothing takes the focus that nobody sees.
+    expect(await page.locator('.visually-hidden').locator('a, button, [tabindex]').count()).toBe(0)
     await page.getByRole('button', { name: 'Show Requests and denials as a table' }).click()
-    expect(await table.getByRole('link').first().getAttribute('href')).toMatch(/^\/decisions\?from=\d+&to=\d+$/)
+    const links = table.getByRole('row').nth(1).getByRole('link')
+    const hrefs = await links.evaluateAll((found) => found.map((link) => link.getAttribute('href')))
+    expect(hrefs[0]).toMatch(/^\/decisions\?from=\d+&to=\d+$/)
+    expect(hrefs.slice(1)).toEqual([hrefs[0], `${hrefs[0]}&outcome=denied`, hrefs[0]])
     await page.context().close()
   })
 })

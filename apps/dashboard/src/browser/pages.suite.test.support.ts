@@ -172,6 +172,50 @@ export function pagesSuite(running: Running): void {
       await page.context().close()
     })
 
+    it('show the counters of an API key that was typed, and never put it into the address', async () => {
+      const apiKey = 'key-of-a-partner'
+      expect(await service.check({ apiKey, resource: '/partners' })).toBe(200)
+      const { page, problems } = await openSignedIn(running(), `/usage?apiKey=${apiKey}`)
+      await page.getByText('Whose usage?').waitFor()
+      await page.goto(new URL('/nodes', service.url).href)
+      await page.getByRole('heading', { name: 'Nodes' }).waitFor()
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type(apiKey)
+      await page.getByRole('option', { name: 'Usage of API key' }).click()
+      await page.getByRole('heading', { name: `Counters of API key ${apiKey}` }).waitFor()
+      await page.getByRole('row', { name: /^\/partners@apiKey/ }).waitFor()
+      const kept = await page.evaluate(() =>
+        JSON.stringify([location.href, history.state, { ...localStorage }, { ...sessionStorage }]),
+      )
+      expect(kept).not.toContain(apiKey)
+      await page.goto(service.url)
+      await page.getByRole('button', { name: 'Keys', exact: true }).click()
+      const rows = page.getByRole('table', { name: 'Most denied callers: Keys' }).getByRole('row')
+      await rows.getByRole('link', { name: 'decisions' }).first().waitFor()
+      // A digest has no counters: its only link is that to the decisions.
+      expect(await rows.nth(1).getByRole('link').count()).toBe(1)
+      expect(problems).toEqual([])
+      await page.context().close()
+    })
+
+    it('hold the list of decisions while the keyboard is in it, and filter it by resource', async () => {
+      const { page } = await openSignedIn(running(), '/decisions?outcome=denied')
+      await page.getByRole('button', { name: 'Explain' }).first().waitFor()
+      await page.getByRole('button', { name: 'Filter' }).focus()
+      await page.keyboard.press('Tab')
+      await page.getByText(/held while you look/).waitFor()
+      await page.keyboard.press('Shift+Tab')
+      await page.getByText('live', { exact: true }).waitFor()
+      await page.getByLabel('Resource').fill('/partners')
+      await page.getByRole('button', { name: 'Filter' }).click()
+      await page.getByRole('list', { name: 'Filters' }).getByText('/partners').waitFor()
+      const rows = page.getByRole('table').getByRole('row').filter({ hasText: 'denied' })
+      await expect
+        .poll(async () => new Set(await rows.locator('td:nth-child(3)').allInnerTexts()))
+        .toEqual(new Set(['/partners']))
+      await page.context().close()
+    })
+
     it('explain a pasted curl command, and leave its secrets out', async () => {
       const { page } = await openSignedIn(running(), '/explain')
       const curl = "curl https://shop/login -H 'X-Forwarded-For: 198.51.100.7' -H 'Authorization: Bearer secret-1'"

@@ -1,3 +1,4 @@
+import type { Version } from '@sluice/contract'
 import { systemMonotonicMs } from '@sluice/core/internal'
 import type { Page } from 'playwright-core'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -142,7 +143,7 @@ export function ruleEditorSuite(running: Running): void {
         { ...ORDERS, limit: 60 },
         { ...EXPORT, limit: 20 },
       ])
-      await page.getByText(/was published while you edit/).waitFor()
+      await page.getByText(/is enforced by now; your edit began with version/).waitFor()
       await reviewAndPublish(page)
       const dialog = page.getByRole('dialog', { name: 'Somebody else published' })
       await dialog.getByText('Both changed').waitFor()
@@ -156,6 +157,49 @@ export function ruleEditorSuite(running: Running): void {
         { ...EXPORT, limit: 20 },
       ])
       expect(problems).toEqual([])
+      await page.context().close()
+    })
+
+    it('puts the changes of a draft on top of what was enforced meanwhile, and retires the draft', async () => {
+      const basedOn = await enforcedVersion()
+      const rules = [{ ...ORDERS, limit: 70 }, EXPORT]
+      const draft = (await service.admin('POST', '/admin/versions', { ruleSet: { rules }, basedOn })) as Version
+      await publish([ORDERS, { ...EXPORT, limit: 30 }])
+      const { page, problems } = await openSignedIn(running(), '/rules?tab=versions')
+      const row = page.getByRole('row', { name: new RegExp(`^${draft.number} draft`) })
+      await row.getByRole('button', { name: 'Edit' }).click()
+      await page.getByText(`your edit began with version ${basedOn}.`).waitFor()
+      await page.goBack()
+      await row.getByRole('button', { name: 'Edit' }).click()
+      await page.getByRole('dialog', { name: 'You are editing rules' }).waitFor()
+      await page.getByRole('button', { name: 'Go on with the edit' }).click()
+      await page.getByRole('button', { name: 'Compare and merge' }).click()
+      await page.getByText('Both sets of changes fit together.').waitFor()
+      await page.getByRole('button', { name: 'Put both together' }).click()
+      await reviewAndPublish(page)
+      await page.getByText(/is enforced/).waitFor()
+      expect(await enforcedRules()).toEqual([
+        { ...ORDERS, limit: 70 },
+        { ...EXPORT, limit: 30 },
+      ])
+      await page.getByRole('tab', { name: 'Versions' }).click()
+      await row.getByRole('button', { name: 'Retire' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Retire', exact: true }).click()
+      await row.waitFor({ state: 'detached' })
+      expect(problems).toEqual([])
+      await page.context().close()
+    })
+
+    it('restores a newer version after a rollback', async () => {
+      const before = await enforcedVersion()
+      await publish([{ ...ORDERS, limit: 50 }, EXPORT])
+      await service.admin('POST', '/admin/versions/rollback', { to: before })
+      const { page } = await openSignedIn(running(), '/rules?tab=versions')
+      const newer = page.getByRole('row', { name: new RegExp(`^${before + 1} retired`) })
+      await newer.getByRole('button', { name: 'Restore' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click()
+      await page.getByText(`version ${before + 1}`, { exact: true }).waitFor()
+      expect(await enforcedVersion()).toBe(before + 1)
       await page.context().close()
     })
 

@@ -23,6 +23,14 @@ export interface ChartSource {
   readonly revision: ReadonlySignal<number>
 }
 
+/** A point of a chart: a span of time, and the line that is meant. */
+export interface ChartPoint {
+  readonly fromMs: number
+  readonly toMs: number
+  /** Position of the series; undefined for the instant as a whole. */
+  readonly series: number | undefined
+}
+
 export interface ChartProps extends ChartSource {
   readonly title: string
   readonly description?: string
@@ -32,8 +40,8 @@ export interface ChartProps extends ChartSource {
   readonly leastTop?: number
   /** Pixels. Default: 190. */
   readonly height?: number
-  /** Receives the span of the point that was clicked. */
-  readonly onPick?: (fromMs: number, toMs: number) => void
+  /** The page behind a point. A click opens it, and the rows of the table lead to it. */
+  readonly pathOf?: (point: ChartPoint) => string
   /** Receives the span that was selected by dragging. */
   readonly onSelect?: (fromMs: number, toMs: number) => void
 }

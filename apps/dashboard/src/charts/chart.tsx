@@ -43,7 +43,7 @@ export function Chart(props: ChartProps): JSX.Element {
         <Legend {...props} />
         <Plot {...props} />
         <div class={isTableShown.value ? classes.data : 'visually-hidden'}>
-          <ChartTable {...props} />
+          <ChartTable {...props} isShown={isTableShown.value} />
         </div>
       </figure>
     </Card>

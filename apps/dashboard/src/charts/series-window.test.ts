@@ -36,6 +36,14 @@ describe('SeriesWindow', () => {
     expect([-1, 0, 2, 3].map((index) => window.valueAt(0, index))).toEqual([Number.NaN, 1, 3, Number.NaN])
   })
 
+  it('ends the span of a point where the next begins, and the newest after as long as the one before', () => {
+    const window = new SeriesWindow(3, 1)
+    window.set(7, [1])
+    expect(window.endOf(0)).toBe(1007)
+    for (const atMs of [10, 30, 40]) window.set(atMs, [1])
+    expect([0, 1, 2].map((index) => window.endOf(index))).toEqual([30, 40, 50])
+  })
+
   it('writes into buffers that were made once', () => {
     const window = new SeriesWindow(4, 1)
     window.set(1, [1])

@@ -1,5 +1,7 @@
 import type { AlignedData } from 'uplot'
 
+const SHORTEST_SPAN_MS = 1000
+
 /**
  * The newest points of aligned series, in buffers that are allocated once. A point has an instant and one number for
  * each series; NaN where nothing was measured. Each buffer is twice as long as the window: points are appended until it
@@ -96,6 +98,15 @@ export class SeriesWindow {
   /** The instant at a position. */
   timeAt(index: number): number {
     return this.#times[this.#start + index] ?? Number.NaN
+  }
+
+  /** The instant at which the span of a position ends: that of the next point, or as long as the span before. */
+  endOf(index: number): number {
+    const [beforeMs, atMs, nextMs] = [index - 1, index, index + 1].map((each) =>
+      each < 0 || each >= this.length ? Number.NaN : this.timeAt(each),
+    ) as [number, number, number]
+    if (!Number.isNaN(nextMs)) return nextMs
+    return Number.isNaN(beforeMs) ? atMs + SHORTEST_SPAN_MS : 2 * atMs - beforeMs
   }
 
   /** The value of a series at a position; NaN where there is none. */

@@ -1,10 +1,13 @@
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
+import { navigate } from '../ui/navigation/router.ts'
 import type { ChartProps, ChartSeries } from './chart-props.ts'
 import { CROSSHAIR_KEY, moveCrosshair } from './crosshair.ts'
 import { colourOf, faded } from './palette.ts'
 
 const DEFAULT_HEIGHT = 190
+/** How far from a line a click still means it. */
+const NEAR_PX = 12
 const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 const FONT = '11px -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Liberation Sans", Arial, sans-serif'
@@ -108,15 +111,25 @@ export class TimePlot {
   }
 
   #pick(): void {
-    const { window, onPick } = this.#props.current
-    const { left } = this.#plot.cursor
-    if (left === undefined || left < 0 || onPick === undefined) return
+    const { window, pathOf } = this.#props.current
+    const { left, top } = this.#plot.cursor
+    if (left === undefined || top === undefined || left < 0 || pathOf === undefined) return
     const index = Math.max(0, window.indexAt(this.#plot.posToVal(left, 'x')))
     if (index >= window.length) return
-    const fromMs = window.timeAt(index)
-    const nextMs = window.timeAt(index + 1)
     moveCrosshair(undefined)
-    onPick(fromMs, Number.isNaN(nextMs) ? fromMs + 1000 : nextMs)
+    const series = this.#seriesNear(index, top)
+    navigate(pathOf({ fromMs: window.timeAt(index), toMs: window.endOf(index), series }))
+  }
+
+  /** The line that somebody means who clicks at a height; undefined when none is near. */
+  #seriesNear(index: number, top: number): number | undefined {
+    const { window, series } = this.#props.current
+    const distances = series.map((_, position) => {
+      const value = window.valueAt(position, index)
+      return Number.isNaN(value) ? Number.POSITIVE_INFINITY : Math.abs(this.#plot.valToPos(value, 'y') - top)
+    })
+    const nearest = Math.min(...distances)
+    return nearest <= NEAR_PX ? distances.indexOf(nearest) : undefined
   }
 }
 

@@ -3,11 +3,19 @@ import { describe, expect, it } from 'vitest'
 import type { AlertOptions } from '../settings/alert-settings.ts'
 import { ALERT_OPTIONS_SCHEMA } from '../settings/alert-settings.ts'
 import type { AlertRule, AlertRuleName } from './alert-rule.ts'
-import { alertRules } from './alert-rule.ts'
+import { alertBounds, alertRules } from './alert-rule.ts'
 
 function ruleIn(rules: readonly AlertRule[], name: AlertRuleName): AlertRule | undefined {
   return rules.find((rule) => rule.name === name)
 }
+
+describe('the bounds', () => {
+  it('are the thresholds of the rules that are on', () => {
+    expect(alertBounds(alertRules())).toEqual({ denialRate: 0.2, storeLatencyMs: 10, configLagMs: 600_000 })
+    const options = { 'denial-rate': { threshold: 0.5 }, 'store-latency': { enabled: false } } as const
+    expect(alertBounds(alertRules(options))).toEqual({ denialRate: 0.5, configLagMs: 600_000 })
+  })
+})
 
 describe('rules by default', () => {
   it('watch latency, denials and errors of a minute, and how old the rules in force are', () => {

@@ -1,3 +1,4 @@
+import type { AlertBounds } from '@sluice/contract'
 import type { AlertOptions, MeasuredRuleOptions } from '../settings/alert-settings.ts'
 
 /** Name of an alert rule. */
@@ -37,6 +38,17 @@ export function alertRules(options: AlertOptions = {}): readonly AlertRule[] {
     const given: MeasuredRuleOptions = options[rule.name] ?? {}
     return given.enabled === false ? [] : [withOptions(rule, given)]
   })
+}
+
+/** The values above which the enabled rules fire. */
+export function alertBounds(rules: readonly AlertRule[]): AlertBounds {
+  const bounds: { -readonly [Name in keyof AlertBounds]: AlertBounds[Name] } = {}
+  for (const { name, threshold } of rules) {
+    if (name === 'denial-rate') bounds.denialRate = threshold
+    if (name === 'store-latency') bounds.storeLatencyMs = threshold
+    if (name === 'config-lag') bounds.configLagMs = threshold * MS_PER_SECOND
+  }
+  return bounds
 }
 
 function withOptions(rule: AlertRule, given: MeasuredRuleOptions): AlertRule {

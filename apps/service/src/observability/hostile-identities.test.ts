@@ -125,7 +125,7 @@ async function wholeScene() {
   recorder.start()
   const shown = observabilityHandlers(
     { clock, sleep, log: log.logger, threads },
-    { rollups, keys: { find: () => undefined } },
+    { rollups, alertBounds: {}, keys: { find: () => undefined } },
   )
   const observer = new RequestObserver({ metrics, log: log.logger, monotonicMs, secret: SECRET, tracing: tracer })
   const handlers = observedHandlers(observer, {

@@ -96,6 +96,7 @@ describe('the overview', () => {
     expect(resources.map(({ name, checks: each }) => [name, sum(each)])).toEqual([['*', 103]])
     expect(regions.map(({ name }) => name)).toEqual(['EU'])
     expect(overview).toMatchObject({ nodes: 1, version: 1, breaker: 'closed', firingAlerts: 0 })
+    expect(overview.alertBounds).toEqual({ denialRate: 0.2, storeLatencyMs: 10, configLagMs: 600_000 })
     expect(overview.top).toMatchObject([{ dimension: 'user', entries: [{ entity: 'ann', denials: 3 }] }])
   })
 

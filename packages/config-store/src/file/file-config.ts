@@ -285,13 +285,15 @@ class FileFollower implements FileConfig {
   }
 
   #versionOf(number: number, { ruleSet }: FileContent): VersionContent {
+    const readAt = Math.floor(this.#nowMs())
     return {
       number,
       stage: 'enforce',
       percent: 0,
       basedOn: number === 1 ? undefined : number - 1,
-      createdAt: Math.floor(this.#nowMs()),
+      createdAt: readAt,
       createdBy: this.#name,
+      enforcedAt: readAt,
       note: undefined,
       revision: 1,
       ruleSet,

@@ -9,7 +9,18 @@ import { encodeEntryKey } from './entry-encoding.ts'
 export function version(number: number, ruleSet: RuleSet = { rules: [] }): VersionContent {
   const stage = 'enforce' as const
   const basedOn = undefined
-  return { number, stage, percent: 0, basedOn, createdAt: 0, createdBy: 'test', note: undefined, revision: 1, ruleSet }
+  return {
+    number,
+    stage,
+    percent: 0,
+    basedOn,
+    createdAt: 0,
+    createdBy: 'test',
+    enforcedAt: undefined,
+    note: undefined,
+    revision: 1,
+    ruleSet,
+  }
 }
 
 export function enforced(number: number): VersionsInForce {

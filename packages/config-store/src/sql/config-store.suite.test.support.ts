@@ -109,6 +109,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
           basedOn: undefined,
           createdAt: nowMs,
           createdBy: 'alice',
+          enforcedAt: undefined,
           note: 'because',
           revision: 2,
           ruleSet: RULE_SET,
@@ -138,7 +139,13 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
         const enforced = await store.versions.stage(2, { stage: 'enforce' }, ALICE)
         expect(enforced).toMatchObject({ stage: 'enforce', percent: 0 })
         expect(await store.versions.current()).toEqual({ enforced, candidate: undefined })
-        expect(await store.versions.get(1)).toMatchObject({ stage: 'retired' })
+        expect(await store.versions.get(1)).toMatchObject({ stage: 'retired', enforcedAt: nowMs })
+        expect([draft, shadow, percent, enforced].map(({ enforcedAt }) => enforcedAt)).toEqual([
+          undefined,
+          undefined,
+          undefined,
+          nowMs,
+        ])
         const revisions = [draft, shadow, percent, enforced].map(({ revision }) => revision)
         expect(new Set(revisions).size).toBe(4)
       })

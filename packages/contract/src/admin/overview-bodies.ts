@@ -153,6 +153,18 @@ const NOW_PARTS = {
   breaker: { ...BREAKER, description: `${BREAKER.description} With several nodes, the worst.` },
 } as const
 
+const ALERT_BOUNDS = answerSchema('AlertBounds', {
+  description: 'Above these values alerts fire when they last. An alert that is off has none.',
+  examples: [{ denialRate: 0.2, storeLatencyMs: 10, configLagMs: 600_000 }],
+  required: {},
+  optional: {
+    denialRate: { description: 'Share of checks that are denied.', type: 'number', minimum: 0, maximum: 1 },
+    storeLatencyMs: { description: '99th percentile of calls to the store.', type: 'number', minimum: 0 },
+    configLagMs: { description: 'Time since the configuration was known to be current.', type: 'number', minimum: 0 },
+  },
+})
+export interface AlertBounds extends Infer<typeof ALERT_BOUNDS> {}
+
 export const OVERVIEW_ANSWER = answerSchema('OverviewAnswer', {
   description: 'Traffic of a range in aligned series: every list has one number for each step, oldest first.',
   examples: [
@@ -179,6 +191,7 @@ export const OVERVIEW_ANSWER = answerSchema('OverviewAnswer', {
       firingAlerts: 0,
       breaker: 'closed',
       failureMode: 'local',
+      alertBounds: ALERT_BOUNDS.example,
       top: [TOP_DIMENSION.example],
       topSpanMs: 600_000,
     },
@@ -199,6 +212,7 @@ export const OVERVIEW_ANSWER = answerSchema('OverviewAnswer', {
     shadowChecks: counts('Checks that the candidate version was measured on: those that were allowed.'),
     shadowDenials: counts('Checks that the candidate version would have denied in addition to `denials`.'),
     ...NOW_PARTS,
+    alertBounds: ALERT_BOUNDS.ref,
     top: listOf<TopDimension>('The callers that were denied most in the last minutes.', TOP_DIMENSION.ref),
     topSpanMs: count('Over so much of the past the top callers were counted, in milliseconds.'),
   },

@@ -35,6 +35,7 @@ const VERSION_PARTS = {
   },
   optional: {
     basedOn: count('The version that was enforced when the author began.'),
+    enforcedAt: instant('When it was last enforced for all; absent when it never was.'),
     note: words('Why, in the words of the author.'),
   },
 } as const

@@ -27,7 +27,10 @@ export function AlertsPage(): JSX.Element {
   const reload = (): void => void list.query.reload()
   const action = useSignal<AlertAction | undefined>(undefined)
   return (
-    <Page title="Alerts" description="Evaluated by the service, over all nodes, and sent to the webhook.">
+    <Page
+      title="Alerts"
+      description="Evaluated by the service over all nodes, and sent to webhooks where some are set."
+    >
       {mayCall('acknowledgeAlert') ? null : <ReadOnlyNotice needed="admin" role={currentRole()} />}
       <LoadedView state={list.query.state} onRetry={reload}>
         {(page) => {
@@ -103,7 +106,7 @@ function FiringAlert({
       <p>{summary}</p>
       {acknowledgedAt === undefined ? null : (
         <p class={classes.muted}>
-          {alert.acknowledgedBy} looks after it since {instantText(acknowledgedAt)}
+          Acknowledged by {alert.acknowledgedBy}, {instantText(acknowledgedAt)}
           {alert.acknowledgedNote === undefined ? '.' : `: ${alert.acknowledgedNote}`}
         </p>
       )}
@@ -130,7 +133,7 @@ function FiringAlert({
 const RESOLVED_COLUMNS: readonly Column<Alert>[] = [
   { id: 'rule', header: 'Alert', cell: ({ rule }) => rule, sortValue: ({ rule }) => rule },
   { id: 'scope', header: 'About', cell: ({ scope, node }) => (scope === 'cluster' ? 'all nodes' : node) },
-  { id: 'summary', header: 'What was the matter', wraps: true, cell: ({ summary }) => summary },
+  { id: 'summary', header: 'Summary', wraps: true, cell: ({ summary }) => summary },
   {
     id: 'fired',
     header: 'Fired',
@@ -143,7 +146,7 @@ const RESOLVED_COLUMNS: readonly Column<Alert>[] = [
     align: 'end',
     cell: ({ firedAt, resolvedAt }) => durationText((resolvedAt ?? firedAt) - firedAt),
   },
-  { id: 'by', header: 'Looked after by', cell: ({ acknowledgedBy }) => acknowledgedBy ?? '' },
+  { id: 'by', header: 'Acknowledged by', cell: ({ acknowledgedBy }) => acknowledgedBy ?? '' },
 ]
 
 /** A measured value in its unit. */

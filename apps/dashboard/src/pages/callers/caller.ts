@@ -1,4 +1,8 @@
+import type { ReadonlySignal } from '@preact/signals'
+import { signal } from '@preact/signals'
 import type { Calls, DecisionRecord } from '@sluice/contract'
+import { navigate } from '../../ui/navigation/router.ts'
+import type { Command } from '../../ui/overlay/command-palette.tsx'
 
 /** The dimensions by which callers are looked up, and what the page calls them. */
 export const CALLER_DIMENSIONS = [
@@ -35,6 +39,33 @@ export function usagePath({ dimension, entity }: Caller): string | undefined {
   return isCallerDimension(dimension) && dimension !== 'apiKey'
     ? `/usage?${new URLSearchParams({ [dimension]: entity })}`
     : undefined
+}
+
+const asked = signal<string | undefined>(undefined)
+
+/** The API key whose counters are wanted. It may be a secret: it is kept in memory and never put into the URL. */
+export const askedKey: ReadonlySignal<string | undefined> = asked
+
+/** Opens the page with the counters of a caller. */
+export function openUsage(caller: Caller): void {
+  asked.value = caller.dimension === 'apiKey' ? caller.entity : undefined
+  navigate(usagePath(caller) ?? '/usage')
+}
+
+/** Forgets the API key whose counters were wanted. */
+export function forgetAskedKey(): void {
+  asked.value = undefined
+}
+
+/** What was typed in the palette may be a caller: leads to its counters. */
+export function callerCommands(typed: string): readonly Command[] {
+  if (typed === '') return []
+  return CALLER_DIMENSIONS.map(({ value, label }) => ({
+    label: `Usage of ${value === 'apiKey' ? label : label.toLowerCase()} ${typed}`,
+    icon: 'usage',
+    group: 'Callers',
+    run: () => openUsage({ dimension: value, entity: typed }),
+  }))
 }
 
 /** The fields of a check that Explain shows and that may stand in a URL. Keys of callers are secrets, and may not. */

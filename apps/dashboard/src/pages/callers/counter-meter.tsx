@@ -2,6 +2,7 @@ import type { Counter } from '@sluice/contract'
 import type { JSX } from 'preact'
 import { nowMs } from '../../clock-and-timers.ts'
 import { Badge } from '../../ui/controls/badge.tsx'
+import { Meter } from '../../ui/controls/meter.tsx'
 import { agoText, countText } from '../../ui/theme/format.ts'
 import classes from './callers.module.css'
 
@@ -17,13 +18,11 @@ export function CounterMeter({ counter }: { counter: Counter }): JSX.Element {
   const state = remaining === 0 ? 'full' : 'room'
   return (
     <div class={classes.counter}>
-      <meter
-        class={classes.meter}
-        data-state={share >= NEAR_LIMIT && state === 'room' ? 'near' : state}
-        min={0}
-        max={Math.max(1, most)}
-        value={Math.min(used, Math.max(1, most))}
-        aria-label={`${used} of ${most} used`}
+      <Meter
+        state={share >= NEAR_LIMIT && state === 'room' ? 'near' : state}
+        most={Math.max(1, most)}
+        value={used}
+        label={`${used} of ${most} used`}
       />
       <span class={classes.counterText}>
         <b>{countText(used)}</b> of {countText(most)} used, {countText(remaining)} left

@@ -1,5 +1,5 @@
 import type { Override } from '@sluice/contract'
-import { countText } from '../../ui/theme/format.ts'
+import { countText, pluralText } from '../../ui/theme/format.ts'
 
 /** The numbers of an override, in words. */
 export function termsText(terms: Override['terms']): string {
@@ -12,8 +12,7 @@ export function termsText(terms: Override['terms']): string {
 }
 
 function limitText(limit: number | 'off', window: unknown): string {
+  if (window === undefined) return limit === 'off' ? 'no limit' : pluralText(limit, 'call')
   const amount = limit === 'off' ? 'no limit' : countText(limit)
-  return window === undefined
-    ? `${amount} calls`
-    : `${amount} per ${typeof window === 'number' ? `${window} ms` : String(window)}`
+  return `${amount} per ${typeof window === 'number' ? `${window} ms` : String(window)}`
 }

@@ -25,7 +25,7 @@ import { OverrideDialog } from '../callers/override-dialog.tsx'
 import { attempt } from '../lists/paged-list.tsx'
 import { loadEnforced, resourceOfRule } from '../rules/versions/enforced-rules.ts'
 import { DecisionDialog } from './decision-dialog.tsx'
-import { countedText, withNewer } from './decision-list.ts'
+import { countedText, MOST_ROWS, withNewer } from './decision-list.ts'
 import classes from './decisions.module.css'
 
 type Filter = NonNullable<Calls['listDecisions']['parameters']>
@@ -84,7 +84,7 @@ function DecisionList({ filter }: { filter: Filter }): JSX.Element {
       parameters: live,
       onEvent: (update) => {
         skipped.value += update.skipped
-        if (isHeld.peek()) waiting.value = [...waiting.peek(), ...update.decisions]
+        if (isHeld.peek()) waiting.value = withNewer(waiting.peek(), update.decisions)
         else rows.value = withNewer(rows.peek(), update.decisions)
       },
     })
@@ -109,10 +109,18 @@ function DecisionList({ filter }: { filter: Filter }): JSX.Element {
       isFlush
       title={<LiveState isPast={isPast} isHeld={isHeld.value} waiting={waiting.value.length} />}
       actions={<Filters />}
-      description={skipped.value === 0 ? undefined : `${countText(skipped.value)} more were left out of the sample.`}
+      description={skipped.value === 0 ? undefined : `The sample left out ${countText(skipped.value)} more.`}
     >
       <Chips filter={filter} />
-      <div onPointerEnter={() => hold(true)} onPointerLeave={() => hold(false)}>
+      <div
+        onPointerEnter={() => hold(true)}
+        onPointerLeave={() => hold(false)}
+        onFocusIn={({ target }) => {
+          // Who uses the keyboard has no pointer to hold the list with.
+          if ((target as Element).matches(':focus-visible')) hold(true)
+        }}
+        onFocusOut={() => hold(false)}
+      >
         <LoadedView state={query.state} onRetry={() => void query.reload()}>
           {() => (
             <Table
@@ -163,17 +171,32 @@ function emptyText({ to }: Filter): string {
 function LiveState({ isPast, isHeld, waiting }: { isPast: boolean; isHeld: boolean; waiting: number }): JSX.Element {
   if (isPast) return <Badge>a range of the past</Badge>
   if (!isHeld) return <Badge tone="good">live</Badge>
-  return <Badge tone="warning">held while you look, {waiting} new</Badge>
+  return <Badge tone="warning">held while you look, {waiting === MOST_ROWS ? `${waiting} or more` : waiting} new</Badge>
 }
 
 function Filters(): JSX.Element {
-  const caller = useSignal(queryParameter('caller') ?? '')
+  const typed = {
+    caller: useSignal(queryParameter('caller') ?? ''),
+    resource: useSignal(queryParameter('resource') ?? ''),
+  }
+  const input = (name: keyof typeof typed, label: string): JSX.Element => (
+    <TextInput
+      label={label}
+      isLabelHidden
+      type="search"
+      placeholder={label}
+      value={typed[name].value}
+      onInput={(text) => {
+        typed[name].value = text
+      }}
+    />
+  )
   return (
     <form
       class={classes.filters}
       onSubmit={(event) => {
         event.preventDefault()
-        setQuery({ caller: caller.value.trim() })
+        setQuery({ caller: typed.caller.value.trim(), resource: typed.resource.value.trim() })
       }}
     >
       <Segments
@@ -182,16 +205,8 @@ function Filters(): JSX.Element {
         choices={OUTCOMES}
         onChange={(value) => setQuery({ outcome: value })}
       />
-      <TextInput
-        label="Caller"
-        isLabelHidden
-        type="search"
-        placeholder="Caller"
-        value={caller.value}
-        onInput={(text) => {
-          caller.value = text
-        }}
-      />
+      {input('resource', 'Resource')}
+      {input('caller', 'Caller')}
       <Button type="submit">Filter</Button>
     </form>
   )

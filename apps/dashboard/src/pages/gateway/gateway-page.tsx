@@ -4,10 +4,11 @@ import { call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
 import { nowMs } from '../../clock-and-timers.ts'
 import { Badge } from '../../ui/controls/badge.tsx'
+import { Meter } from '../../ui/controls/meter.tsx'
 import { Empty, LoadedView, Notice } from '../../ui/feedback/states.tsx'
 import { Link } from '../../ui/navigation/link.tsx'
 import { Card, Page } from '../../ui/shell/page.tsx'
-import { agoText, countText, percentText } from '../../ui/theme/format.ts'
+import { agoText, percentText, pluralText } from '../../ui/theme/format.ts'
 import { flowsOf } from './flows.ts'
 import classes from './gateway.module.css'
 
@@ -57,7 +58,7 @@ function Flow({ answer }: { answer: GatewayAnswer }): JSX.Element {
           The keys that tokens are verified with could not be loaded again: {keySet.problem}
           {keySet.loadedAt === undefined
             ? ''
-            : ` The ${keySet.keys} keys in use are from ${agoText(keySet.loadedAt, nowMs())}.`}
+            : ` In use: ${pluralText(keySet.keys, 'key')}, loaded ${agoText(keySet.loadedAt, nowMs())}.`}
         </Notice>
       )}
       {flowsOf(answer).map(({ routes, upstream, name }) => (
@@ -146,18 +147,12 @@ function Instance({ instance }: { instance: GatewayInstance }): JSX.Element {
         )}
       </span>
       <span class={classes.load}>
-        <meter
-          class={classes.meter}
-          min={0}
-          max={limit}
-          value={Math.min(inFlight, limit)}
-          aria-label={`${inFlight} requests in flight`}
-        />
+        <Meter most={limit} value={inFlight} label={`${pluralText(inFlight, 'request')} in flight`} />
         {inFlight}
         {concurrencyLimit === undefined ? '' : ` of ${concurrencyLimit}`} in flight
       </span>
       <span class={classes.muted}>
-        {countText(requests)} requests, {percentText(requests === 0 ? 0 : failures / requests)} failed
+        {pluralText(requests, 'request')}, {percentText(requests === 0 ? 0 : failures / requests)} failed
         {weight === 1 ? '' : `, weight ${weight}`}
       </span>
     </li>

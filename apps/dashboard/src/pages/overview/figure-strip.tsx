@@ -4,8 +4,7 @@ import { compactText, countText, durationText, percentText } from '../../ui/them
 import classes from './overview.module.css'
 import type { CurrentFigures } from './overview-figures.ts'
 
-/** Above this the alert of the service fires; so the figure is marked. */
-const DENIED_SHARE_WARNING = 0.2
+/** A configuration that is not confirmed for so long is marked, before an alert fires. */
 const LAG_WARNING_MS = 60_000
 
 interface FigureProps {
@@ -33,6 +32,8 @@ function Figure({ label, value, unit, note, tone }: FigureProps): JSX.Element {
 export function FigureStrip({ figures }: { figures: CurrentFigures }): JSX.Element {
   const { checks, denials, storeP50Ms, storeP99Ms, version, candidate, configLagMs, nodes, firingAlerts } = figures
   const share = checks === 0 ? 0 : denials / checks
+  const { denialRate, storeLatencyMs = Number.POSITIVE_INFINITY } = figures.alertBounds
+  const isShareHigh = denialRate !== undefined && share > denialRate
   return (
     <dl class={classes.strip}>
       <Figure
@@ -48,21 +49,21 @@ export function FigureStrip({ figures }: { figures: CurrentFigures }): JSX.Eleme
         note={
           candidate === undefined
             ? `by rules v${version}`
-            : `v${candidate}: ${compactText(round(figures.shadowDenials))} more`
+            : `${compactText(round(figures.shadowDenials))} more with v${candidate}`
         }
         tone={denials > 0 ? 'denied' : undefined}
       />
       <Figure
         label="Denied share"
         value={percentText(share)}
-        note={share > DENIED_SHARE_WARNING ? 'above 20%: the alert fires' : 'alert above 20%'}
-        tone={share > DENIED_SHARE_WARNING ? 'danger' : undefined}
+        note={denialRate === undefined ? 'no alert' : `alert above ${percentText(denialRate)}`}
+        tone={isShareHigh ? 'danger' : undefined}
       />
       <Figure
         label="Store p99"
         value={durationText(storeP99Ms)}
         note={`p50 ${durationText(storeP50Ms)}`}
-        tone={(storeP99Ms ?? 0) > 10 ? 'warning' : undefined}
+        tone={(storeP99Ms ?? 0) > storeLatencyMs ? 'warning' : undefined}
       />
       <BreakerFigure {...figures} />
       <Figure
@@ -74,7 +75,7 @@ export function FigureStrip({ figures }: { figures: CurrentFigures }): JSX.Eleme
       <Figure
         label="Alerts"
         value={countText(firingAlerts)}
-        note={<Link to="/alerts">{firingAlerts === 0 ? 'all quiet' : 'show them'}</Link>}
+        note={<Link to="/alerts">{firingAlerts === 0 ? 'all quiet' : 'firing now'}</Link>}
         tone={firingAlerts > 0 ? 'danger' : undefined}
       />
       <Figure label="Nodes" value={countText(nodes)} note={<Link to="/nodes">in these figures</Link>} />

@@ -29,6 +29,7 @@ function answerOf(checks: readonly number[], more: Partial<OverviewAnswer> = {})
     inFlight: 0,
     firingAlerts: 0,
     breaker: 'closed',
+    alertBounds: {},
     top: [],
     topSpanMs: 600_000,
     ...more,

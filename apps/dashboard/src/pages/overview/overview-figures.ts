@@ -31,6 +31,7 @@ export interface CurrentFigures {
   readonly firingAlerts: number
   readonly breaker: OverviewAnswer['breaker']
   readonly failureMode: string | undefined
+  readonly alertBounds: OverviewAnswer['alertBounds']
 }
 
 /** Series by name: per second, and the share that was denied. */
@@ -212,6 +213,7 @@ export class OverviewFigures {
       firingAlerts: firingAlerts ?? before.firingAlerts,
       breaker: breaker ?? before.breaker,
       failureMode: before.failureMode,
+      alertBounds: before.alertBounds,
     }
   }
 }
@@ -306,12 +308,20 @@ function endStep({ at }: OverviewAnswer, isLive: boolean): number {
 
 type State = Pick<
   CurrentFigures,
-  'nodes' | 'version' | 'candidate' | 'configLagMs' | 'inFlight' | 'firingAlerts' | 'breaker' | 'failureMode'
+  | 'nodes'
+  | 'version'
+  | 'candidate'
+  | 'configLagMs'
+  | 'inFlight'
+  | 'firingAlerts'
+  | 'breaker'
+  | 'failureMode'
+  | 'alertBounds'
 >
 
 function stateOf(answer: OverviewAnswer): State {
-  const { nodes, version, candidate, configLagMs, inFlight, firingAlerts, breaker, failureMode } = answer
-  return { nodes, version, candidate, configLagMs, inFlight, firingAlerts, breaker, failureMode }
+  const { nodes, version, candidate, configLagMs, inFlight, firingAlerts, breaker, failureMode, alertBounds } = answer
+  return { nodes, version, candidate, configLagMs, inFlight, firingAlerts, breaker, failureMode, alertBounds }
 }
 
 type Means = 'checks' | 'denials' | 'shadowDenials' | 'withoutStore' | 'storeP50Ms' | 'storeP99Ms'

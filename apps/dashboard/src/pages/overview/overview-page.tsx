@@ -14,10 +14,12 @@ import { every } from '../../clock-and-timers.ts'
 import { Badge } from '../../ui/controls/badge.tsx'
 import { Segments, Select } from '../../ui/controls/field.tsx'
 import { ErrorNotice, Loading } from '../../ui/feedback/states.tsx'
-import { navigate, queryParameter, setQuery } from '../../ui/navigation/router.ts'
+import { queryParameter, setQuery } from '../../ui/navigation/router.ts'
 import { Page } from '../../ui/shell/page.tsx'
 import { TimeRangePicker, timeRange } from '../../ui/shell/time-range.tsx'
-import { compactText, countText, durationText, percentText } from '../../ui/theme/format.ts'
+import { compactText, durationText, percentText, pluralText } from '../../ui/theme/format.ts'
+import type { WantedDecisions } from '../callers/decisions-path.ts'
+import { decisionsPath } from '../callers/decisions-path.ts'
 import { FigureStrip } from './figure-strip.tsx'
 import { NodeList } from './node-list.tsx'
 import classes from './overview.module.css'
@@ -27,6 +29,8 @@ import { TopCallers } from './top-callers.tsx'
 import type { Overview } from './use-overview.ts'
 import { useOverview } from './use-overview.ts'
 
+/** Position of the line of denied calls. */
+const DENIED = 1
 const NODES_PERIOD_MS = 5000
 const SUMMARY_PERIOD_MS = 10_000
 
@@ -90,7 +94,7 @@ function NodePicker({ nodes, node }: NodePickerProps): JSX.Element | null {
         label="Node"
         isLabelHidden
         value={node ?? ''}
-        choices={[{ value: '', label: `All ${known.length} nodes` }, ...choices]}
+        choices={[{ value: '', label: known.length === 1 ? 'The only node' : `All ${known.length} nodes` }, ...choices]}
         onChange={(value) => setQuery({ node: value })}
       />
     </div>
@@ -104,7 +108,7 @@ interface ChartsProps {
 
 function Charts({ overview, nodes }: ChartsProps): JSX.Element {
   const { figures, range } = overview
-  const source = { range, revision: figures.revision, onPick: openDecisions, onSelect: selectRange }
+  const source = { range, revision: figures.revision, onSelect: selectRange }
   const known = nodes.value.value?.nodes ?? []
   return (
     <>
@@ -116,6 +120,7 @@ function Charts({ overview, nodes }: ChartsProps): JSX.Element {
           {...source}
           title="Store latency"
           window={figures.latency}
+          pathOf={decisionsOf}
           format={durationText}
           leastTop={0.5}
           height={232}
@@ -153,7 +158,7 @@ function TrafficChart({ overview: { figures, range } }: { overview: Overview }):
       format={compactText}
       leastTop={5}
       height={232}
-      onPick={openDecisions}
+      pathOf={({ series: line, ...span }) => decisionsOf(span, line === DENIED ? { outcome: 'denied' } : {})}
       onSelect={selectRange}
       series={[
         { label: 'requests', colour: 'accent', isFilled: true },
@@ -180,7 +185,11 @@ function ResourceChart({ overview: { figures, range } }: { overview: Overview })
       format={isShare ? percentText : compactText}
       leastTop={isShare ? 0.05 : 1}
       height={232}
-      onPick={openDecisions}
+      pathOf={({ series: line, ...span }) => {
+        // The last name stands for all others, which no filter names.
+        const resource = line === undefined || line === MOST_RESOURCES ? undefined : names[line]
+        return decisionsOf(span, { resource, outcome: 'denied' })
+      }}
       onSelect={selectRange}
       series={shownNames(names, MOST_RESOURCES).map((label, index) => ({ label, colour: seriesColour(index, label) }))}
       actions={
@@ -211,7 +220,7 @@ function RegionChart({ overview: { figures, range } }: { overview: Overview }): 
       revision={figures.revision}
       format={compactText}
       leastTop={1}
-      onPick={openDecisions}
+      pathOf={decisionsOf}
       onSelect={selectRange}
       series={shownNames(names, MOST_REGIONS).map((name, index) => ({
         label: REGION_LABELS[name] ?? name,
@@ -229,8 +238,12 @@ function shownNames(names: readonly string[], most: number): readonly string[] {
 /** The names that the figures have for what is no region. */
 const REGION_LABELS: Readonly<Record<string, string>> = { none: 'no region', other: 'other regions' }
 
-function openDecisions(fromMs: number, toMs: number): void {
-  navigate(`/decisions?from=${fromMs}&to=${toMs}`)
+/** The decisions behind a point, of the node that is shown. */
+function decisionsOf(
+  { fromMs, toMs }: Pick<WantedDecisions, 'fromMs' | 'toMs'>,
+  filter: Pick<WantedDecisions, 'resource' | 'outcome'> = {},
+): string {
+  return decisionsPath({ fromMs, toMs, ...filter, node: queryParameter('node') })
 }
 
 function selectRange(fromMs: number, toMs: number): void {
@@ -246,8 +259,8 @@ function LiveSummary({ figures }: { figures: OverviewFigures }): JSX.Element {
       if (current === undefined) return
       const { checks, denials, storeP99Ms, breaker, firingAlerts } = current
       text.value =
-        `${countText(checks)} requests per second, ${percentText(checks === 0 ? 0 : denials / checks)} denied. ` +
-        `Store p99 ${durationText(storeP99Ms)}, breaker ${breaker}. ${countText(firingAlerts)} alerts fire.`
+        `${pluralText(checks, 'request')} per second, ${percentText(checks === 0 ? 0 : denials / checks)} denied. ` +
+        `Store p99 ${durationText(storeP99Ms)}, breaker ${breaker}. ${pluralText(firingAlerts, 'alert')} firing.`
     }
     return every(SUMMARY_PERIOD_MS, renew)
   }, [figures])

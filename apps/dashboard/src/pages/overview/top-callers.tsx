@@ -7,6 +7,8 @@ import { Card } from '../../ui/shell/page.tsx'
 import type { Column } from '../../ui/table/table.tsx'
 import { Table } from '../../ui/table/table.tsx'
 import { countText, durationText } from '../../ui/theme/format.ts'
+import type { Caller } from '../callers/caller.ts'
+import { usagePath } from '../callers/caller.ts'
 import classes from './overview.module.css'
 
 const LABELS: Readonly<Record<string, string>> = {
@@ -58,17 +60,30 @@ function inMinutes(spanMs: number): number {
   return Math.max(1, Math.round(spanMs / 60_000)) * 60_000
 }
 
+/** A caller with the way to its counters. API keys are shown as digests, which have none. */
+function CallerName({ dimension, entity }: Caller): JSX.Element {
+  const usage = usagePath({ dimension, entity })
+  if (usage === undefined) {
+    return (
+      <span class={classes.caller} title={entity}>
+        {entity}
+      </span>
+    )
+  }
+  return (
+    <Link to={usage} class={classes.caller} title={entity}>
+      {entity}
+    </Link>
+  )
+}
+
 function columnsOf(dimension: string, most: number): Column<TopEntry>[] {
   return [
     {
       id: 'caller',
       header: 'Caller',
       isCode: true,
-      cell: ({ entity }) => (
-        <Link to={`/usage?${new URLSearchParams({ [dimension]: entity })}`} class={classes.caller} title={entity}>
-          {entity}
-        </Link>
-      ),
+      cell: ({ entity }) => <CallerName dimension={dimension} entity={entity} />,
     },
     {
       id: 'denials',
@@ -79,7 +94,7 @@ function columnsOf(dimension: string, most: number): Column<TopEntry>[] {
           <div class={classes.track}>
             <div class={classes.fill} style={{ width: `${(100 * denials) / most}%` }} />
           </div>
-          {countText(denials)}
+          <span class={classes.count}>{countText(denials)}</span>
         </div>
       ),
     },

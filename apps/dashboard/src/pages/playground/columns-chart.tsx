@@ -1,6 +1,6 @@
 import type { Signal } from '@preact/signals'
 import type { JSX } from 'preact'
-import { durationText } from '../../ui/theme/format.ts'
+import { durationText, pluralText } from '../../ui/theme/format.ts'
 import classes from './playground.module.css'
 import { COLUMNS_PER_WINDOW, RESULT_COLUMNS } from './simulation.ts'
 
@@ -74,6 +74,15 @@ export function ColumnsChart(props: ColumnsChartProps): JSX.Element {
         <line class={classes.cursor} x1={shown * COLUMN_WIDTH} x2={shown * COLUMN_WIDTH} y1={0} y2={HEIGHT} />
       ) : null}
     </svg>
+  )
+}
+
+/** What the upper edge of a chart stands for. */
+export function ChartScale({ highest, windowMs }: { highest: number; windowMs: number }): JSX.Element {
+  return (
+    <span>
+      full height: {pluralText(Math.round(highest), 'call')} in {durationText(windowMs / COLUMNS_PER_WINDOW)}
+    </span>
   )
 }
 

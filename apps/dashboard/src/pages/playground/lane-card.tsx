@@ -2,9 +2,9 @@ import type { Signal } from '@preact/signals'
 import type { JSX } from 'preact'
 import { Badge } from '../../ui/controls/badge.tsx'
 import { Card } from '../../ui/shell/page.tsx'
-import { countText, durationText } from '../../ui/theme/format.ts'
+import { countText, durationText, pluralText } from '../../ui/theme/format.ts'
 import { ALGORITHM_TEXTS } from './algorithm-texts.ts'
-import { ColumnsChart, TimeAxis } from './columns-chart.tsx'
+import { ChartScale, ColumnsChart, TimeAxis } from './columns-chart.tsx'
 import classes from './playground.module.css'
 import type { Scenario } from './scenario.ts'
 import { windowMsOf } from './scenario.ts'
@@ -51,6 +51,7 @@ export function LaneCard({ lane, scenario, highest, hovered, shown }: LaneCardPr
           <span class={classes.keyWorst}>the {scenario.window} with the most calls</span>
         ) : null}
         {lane.longestDelayMs > 0 ? <span>longest wait {durationText(lane.longestDelayMs)}</span> : null}
+        <ChartScale highest={highest} windowMs={windowMsOf(scenario)} />
         <Reading lane={lane} hovered={hovered} />
       </div>
     </Card>
@@ -84,7 +85,7 @@ function Reading({ lane, hovered }: { lane: Lane; hovered: Signal<number | undef
 function laneSummary(lane: Lane, scenario: Scenario): string {
   const { label } = ALGORITHM_TEXTS[lane.algorithm]
   return (
-    `${label}: ${lane.admittedCount} calls admitted, ${lane.deniedCount} denied, at most ${lane.worstWindow} within ` +
-    `${scenario.window}, where the limit is ${scenario.limit}.`
+    `${label}: ${pluralText(lane.admittedCount, 'call')} admitted, ${lane.deniedCount} denied, at most ` +
+    `${lane.worstWindow} within ${scenario.window}, where the limit is ${scenario.limit}.`
   )
 }

@@ -7,7 +7,7 @@ import { Notice } from '../../ui/feedback/states.tsx'
 import { hrefOf, location, navigate } from '../../ui/navigation/router.ts'
 import { showFailure, showToast } from '../../ui/overlay/toast.tsx'
 import { Card, Page } from '../../ui/shell/page.tsx'
-import { countText } from '../../ui/theme/format.ts'
+import { countText, pluralText } from '../../ui/theme/format.ts'
 import { ComparisonTable } from './comparison-table.tsx'
 import { LaneCard } from './lane-card.tsx'
 import classes from './playground.module.css'
@@ -75,7 +75,7 @@ export function PlaygroundPage(): JSX.Element {
             description={
               isCut
                 ? `Only the first ${countText(offeredCount)} calls are simulated.`
-                : `${countText(offeredCount)} calls from one caller over 4 windows. Draw over the chart to change them.`
+                : `${pluralText(offeredCount, 'call')} from one caller over 4 windows. Draw over the chart for others.`
             }
           >
             <TrafficEditor

@@ -17,7 +17,7 @@ const SHAPE_HINTS: Readonly<Record<Shape, string>> = {
   boundary: 'An attacker calls just before a window ends, and again right after.',
   burst: 'Some calls all the time, and a burst in the middle of each window.',
   steady: 'Calls at an even pace.',
-  drawn: 'Draw over the traffic chart. The dashed line is the rate of the limit.',
+  drawn: 'Draw over the traffic chart.',
 }
 
 export interface ScenarioFormProps {

@@ -1,7 +1,7 @@
 import type { Signal } from '@preact/signals'
 import { useSignal } from '@preact/signals'
 import type { JSX } from 'preact'
-import { ColumnsChart, TimeAxis } from './columns-chart.tsx'
+import { ChartScale, ColumnsChart, TimeAxis } from './columns-chart.tsx'
 import classes from './playground.module.css'
 import type { Scenario } from './scenario.ts'
 import { DRAWN_COLUMNS, HIGHEST_LEVEL, LIMIT_LEVEL, SIMULATED_WINDOWS, windowMsOf } from './scenario.ts'
@@ -81,6 +81,11 @@ export function TrafficEditor({ scenario, offered, hovered, onDraw, onDrawn }: T
         />
       </div>
       <TimeAxis windowMs={windowMsOf(scenario)} />
+      <div class={classes.laneFoot}>
+        <span class={classes.keyOffered}>calls</span>
+        <span class={classes.keyLevel}>pace of the limit</span>
+        <ChartScale highest={highest} windowMs={windowMsOf(scenario)} />
+      </div>
     </>
   )
 }

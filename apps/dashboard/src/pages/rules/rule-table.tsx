@@ -11,6 +11,7 @@ import { navigate, queryParameter, setQuery } from '../../ui/navigation/router.t
 import { Card } from '../../ui/shell/page.tsx'
 import type { Column } from '../../ui/table/table.tsx'
 import { Table } from '../../ui/table/table.tsx'
+import { pluralText } from '../../ui/theme/format.ts'
 import classes from './rule-table.module.css'
 
 /** The rules that are enforced, with a search over names, resources and sentences. */
@@ -39,7 +40,11 @@ export function RuleTable({ ruleSet }: { ruleSet: RuleSet }): JSX.Element {
   return (
     <Card
       isFlush
-      title={search === '' ? `${rules.length} rules` : `${rules.length} of ${ruleSet.rules.length} rules`}
+      title={
+        search === ''
+          ? pluralText(rules.length, 'rule')
+          : `${rules.length} of ${pluralText(ruleSet.rules.length, 'rule')}`
+      }
       actions={
         <div class={classes.search}>
           <TextInput

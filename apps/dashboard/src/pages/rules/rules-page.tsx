@@ -1,3 +1,5 @@
+import { useSignal } from '@preact/signals'
+import type { Version } from '@sluice/contract'
 import type { JSX } from 'preact'
 import { currentRole, mayCall } from '../../api/session.ts'
 import { Badge } from '../../ui/controls/badge.tsx'
@@ -7,6 +9,7 @@ import { Tabs } from '../../ui/controls/tabs.tsx'
 import { LoadedView, ReadOnlyNotice } from '../../ui/feedback/states.tsx'
 import { navigate, queryParameter } from '../../ui/navigation/router.ts'
 import { Page } from '../../ui/shell/page.tsx'
+import { EditVersion } from './edit-version.tsx'
 import { BlocksTab } from './entries/blocks-tab.tsx'
 import { MembersTab } from './entries/members-tab.tsx'
 import { OverridesTab } from './entries/overrides-tab.tsx'
@@ -16,6 +19,7 @@ import { CandidateCard } from './versions/candidate-card.tsx'
 import { CandidateNotice } from './versions/candidate-notice.tsx'
 import type { EnforcedRules } from './versions/enforced-rules.ts'
 import { useEnforced } from './versions/enforced-rules.ts'
+import type { VersionsTabProps } from './versions/versions-tab.tsx'
 import { VersionsTab } from './versions/versions-tab.tsx'
 
 /** How often to look for another published version. */
@@ -26,6 +30,7 @@ export function RulesPage(): JSX.Element {
   const enforced = useEnforced({ periodMs: REFRESH_MS })
   const reload = (): void => void enforced.reload()
   const number = enforced.state.value.value?.number
+  const edited = useSignal<Version | undefined>(undefined)
   return (
     <Page
       title="Rules"
@@ -47,10 +52,24 @@ export function RulesPage(): JSX.Element {
         {(rules) => (
           <>
             <Candidate rules={rules} onChange={reload} />
-            <Tabs label="Parts of the rules" tabs={tabsOf(rules, reload)} />
+            <Tabs
+              label="Parts of the rules"
+              tabs={tabsOf(rules, {
+                onChange: reload,
+                onEdit: (version) => {
+                  edited.value = version
+                },
+              })}
+            />
           </>
         )}
       </LoadedView>
+      <EditVersion
+        version={edited.value}
+        onClose={() => {
+          edited.value = undefined
+        }}
+      />
     </Page>
   )
 }
@@ -66,13 +85,20 @@ function Candidate({ rules, onChange }: { rules: EnforcedRules; onChange: () => 
   )
 }
 
-function tabsOf(rules: EnforcedRules, onChange: () => void): readonly Tab[] {
+function tabsOf(
+  rules: EnforcedRules,
+  { onChange, onEdit }: Pick<VersionsTabProps, 'onChange' | 'onEdit'>,
+): readonly Tab[] {
   const { ruleSet } = rules
   const count = (items: readonly unknown[] | undefined): string =>
     items === undefined || items.length === 0 ? '' : ` ${items.length}`
   return [
     { id: 'rules', label: `Rules${count(ruleSet.rules)}`, content: () => <RuleTable ruleSet={ruleSet} /> },
-    { id: 'versions', label: 'Versions', content: () => <VersionsTab rules={rules} onChange={onChange} /> },
+    {
+      id: 'versions',
+      label: 'Versions',
+      content: () => <VersionsTab rules={rules} onChange={onChange} onEdit={onEdit} />,
+    },
     { id: 'overrides', label: 'Overrides', content: () => <OverridesTab /> },
     {
       id: 'tiers',

@@ -1,6 +1,7 @@
 import { useComputed, useSignal } from '@preact/signals'
 import type { Calls, Usage } from '@sluice/contract'
 import type { JSX } from 'preact'
+import { useEffect } from 'preact/hooks'
 import { call } from '../../api/client.ts'
 import { useQuery } from '../../api/query.ts'
 import { currentRole, mayCall } from '../../api/session.ts'
@@ -8,13 +9,13 @@ import { Button } from '../../ui/controls/button.tsx'
 import { Segments, TextInput } from '../../ui/controls/field.tsx'
 import { Empty, LoadedView, ReadOnlyNotice } from '../../ui/feedback/states.tsx'
 import { Link } from '../../ui/navigation/link.tsx'
-import { location, navigate } from '../../ui/navigation/router.ts'
+import { location } from '../../ui/navigation/router.ts'
 import { Card, Page } from '../../ui/shell/page.tsx'
 import type { Column } from '../../ui/table/table.tsx'
 import { Table } from '../../ui/table/table.tsx'
 import { BlockDialog } from '../callers/block-dialog.tsx'
 import type { Caller, CallerDimension } from '../callers/caller.ts'
-import { CALLER_DIMENSIONS, callerText, explainPath } from '../callers/caller.ts'
+import { askedKey, CALLER_DIMENSIONS, callerText, explainPath, forgetAskedKey, openUsage } from '../callers/caller.ts'
 import callerClasses from '../callers/callers.module.css'
 import { CounterMeter, usedShare } from '../callers/counter-meter.tsx'
 import { OverrideDialog } from '../callers/override-dialog.tsx'
@@ -27,28 +28,19 @@ const REFRESH_MS = 2000
 
 /** The counters of one caller, and what can be done about them. */
 export function UsagePage(): JSX.Element {
-  // The key of a caller may be a secret: it is never put into the URL.
-  const secretKey = useSignal('')
+  useEffect(() => forgetAskedKey, [])
   const caller = useComputed<Caller | undefined>(() => {
-    if (secretKey.value !== '') return { dimension: 'apiKey', entity: secretKey.value }
     const { query } = location.value
     for (const { value } of CALLER_DIMENSIONS) {
       const entity = query.get(value)
-      if (entity !== null && entity !== '') return { dimension: value, entity }
+      if (value !== 'apiKey' && entity !== null && entity !== '') return { dimension: value, entity }
     }
-    return undefined
+    return askedKey.value === undefined ? undefined : { dimension: 'apiKey', entity: askedKey.value }
   })
   return (
     <Page title="Usage" description="All counters of one user, key, address or tenant, as they stand now.">
       <Card>
-        <CallerForm
-          caller={caller.value}
-          onAsk={(asked) => {
-            secretKey.value = asked.dimension === 'apiKey' ? asked.entity : ''
-            const query = new URLSearchParams({ [asked.dimension]: asked.entity })
-            navigate(asked.dimension === 'apiKey' ? '/usage' : `/usage?${query}`)
-          }}
-        />
+        <CallerForm caller={caller.value} />
       </Card>
       {caller.value === undefined ? (
         <Card>
@@ -63,15 +55,20 @@ export function UsagePage(): JSX.Element {
   )
 }
 
-function CallerForm({ caller, onAsk }: { caller: Caller | undefined; onAsk: (caller: Caller) => void }): JSX.Element {
-  const dimension = useSignal<CallerDimension>((caller?.dimension as CallerDimension | undefined) ?? 'user')
-  const entity = useSignal(caller?.entity ?? '')
+function CallerForm({ caller }: { caller: Caller | undefined }): JSX.Element {
+  const dimension = useSignal<CallerDimension>('user')
+  const entity = useSignal('')
+  useEffect(() => {
+    if (caller === undefined) return
+    dimension.value = caller.dimension as CallerDimension
+    entity.value = caller.entity
+  }, [caller])
   return (
     <form
       class={classes.form}
       onSubmit={(event) => {
         event.preventDefault()
-        if (entity.value.trim() !== '') onAsk({ dimension: dimension.value, entity: entity.value.trim() })
+        if (entity.value.trim() !== '') openUsage({ dimension: dimension.value, entity: entity.value.trim() })
       }}
     >
       <Segments

@@ -7,6 +7,7 @@ import { Button } from '../controls/button.tsx'
 import { OfflineNotice } from '../feedback/states.tsx'
 import { Link } from '../navigation/link.tsx'
 import { location, navigate } from '../navigation/router.ts'
+import type { CommandSource } from '../overlay/command-palette.tsx'
 import { CommandPalette, offerCommands, openPalette } from '../overlay/command-palette.tsx'
 import { showFailure, Toasts } from '../overlay/toast.tsx'
 import type { IconName } from '../theme/icon.tsx'
@@ -30,11 +31,13 @@ const THEME_ICONS = { system: 'display', light: 'sun', dark: 'moon' } as const
 
 export interface ShellProps {
   readonly items: readonly NavigationItem[]
+  /** Offered by the palette after pages and settings. */
+  readonly commands: CommandSource
   readonly children: ComponentChildren
 }
 
 /** The frame of every page: navigation, palette, messages. */
-export function Shell({ items, children }: ShellProps): JSX.Element {
+export function Shell({ items, commands, children }: ShellProps): JSX.Element {
   const isRailOpen = useSignal(false)
   const main = useRef<HTMLElement>(null)
   const { path } = location.value
@@ -45,10 +48,7 @@ export function Shell({ items, children }: ShellProps): JSX.Element {
     if (lastPath.current !== path) main.current?.focus({ preventScroll: true })
     lastPath.current = path
   }, [path])
-  useEffect(
-    () => offerCommands((typed) => [...pageCommands(items), ...settingCommands(), ...callerCommands(typed)]),
-    [],
-  )
+  useEffect(() => offerCommands((typed) => [...pageCommands(items), ...settingCommands(), ...commands(typed)]), [])
   return (
     <div class={classes.shell}>
       <button type="button" class={classes.skip} onClick={() => main.current?.focus()}>
@@ -172,16 +172,5 @@ function settingCommands() {
     group: 'Appearance',
     words: 'colour mode',
     run: () => setTheme(choice),
-  }))
-}
-
-/** What was typed may be a caller: leads to its counters. */
-function callerCommands(typed: string) {
-  if (typed === '') return []
-  return (['user', 'apiKey', 'ip', 'tenant'] as const).map((dimension) => ({
-    label: `Usage of ${dimension} ${typed}`,
-    icon: 'usage' as const,
-    group: 'Callers',
-    run: () => navigate(`/usage?${new URLSearchParams({ [dimension]: typed })}`),
   }))
 }

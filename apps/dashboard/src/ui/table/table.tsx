@@ -20,7 +20,7 @@ export interface Column<Row> {
   readonly wraps?: boolean
   /** Hides the header from sight, for columns of buttons. These stay in sight when the table is wider than the page. */
   readonly isHeaderHidden?: boolean
-  /** Left out where the columns do not all have room beside each other. */
+  /** Left out where the columns do not all have room beside each other: the last such column first. */
   readonly isSecondary?: boolean
   /** On a phone, it stands beside the column before it, and without its header: for what explains itself. */
   readonly sharesLine?: boolean
@@ -34,19 +34,30 @@ export interface TableProps<Row> {
   readonly rowKey: (row: Row) => string | number
   /** Stands where there are no rows. */
   readonly empty?: ComponentChildren
+  /** For screen readers only: nothing in it takes the focus, which nobody would see. */
+  readonly isOutOfSight?: boolean
   /** The column that is sorted first, descending when it starts with `-`. Default: the order of the rows. */
   readonly sortedBy?: string
 }
 
 /** A table with a head that stays in sight, columns that sort, and secondary columns that give way. */
-export function Table<Row>({ caption, columns, rows, rowKey, empty, sortedBy }: TableProps<Row>): JSX.Element {
+export function Table<Row>(props: TableProps<Row>): JSX.Element {
+  const { caption, columns, rows, rowKey, empty, sortedBy, isOutOfSight = false } = props
   const order = useSignal(sortedBy)
   const host = useRef<HTMLElement>(null)
-  const isCompact = useCompact(host)
+  const secondary = columns.filter(({ isSecondary }) => isSecondary)
+  const level = useFit(host, secondary.length)
+  const leftOut = new Set(secondary.slice(Math.max(0, secondary.length - level.value)))
+  const placeOf = (column: Column<Row>): string => placeClass(column, leftOut.has(column))
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: who has no mouse must be able to scroll a wide table
-    <section ref={host} class={classes.scroll} tabIndex={0} aria-label={caption}>
-      <table class={classes.table} data-compact={isCompact.value}>
+    <section
+      ref={host}
+      class={isOutOfSight ? undefined : classes.scroll}
+      // Who has no mouse must be able to scroll a wide table.
+      tabIndex={isOutOfSight ? undefined : 0}
+      aria-label={caption}
+    >
+      <table class={classes.table} data-compact={level.value > secondary.length}>
         <caption class="visually-hidden">{caption}</caption>
         <thead>
           <tr>
@@ -54,6 +65,7 @@ export function Table<Row>({ caption, columns, rows, rowKey, empty, sortedBy }: 
               <HeadCell
                 key={column.id}
                 column={column}
+                place={placeOf(column)}
                 order={order.value}
                 onSort={(next) => {
                   order.value = next
@@ -66,7 +78,7 @@ export function Table<Row>({ caption, columns, rows, rowKey, empty, sortedBy }: 
           {sorted(rows, columns, order.value).map((row) => (
             <tr key={rowKey(row)}>
               {columns.map((column) => (
-                <td key={column.id} class={cellClass(column)} data-header={phoneHeader(column)}>
+                <td key={column.id} class={`${cellClass(column)} ${placeOf(column)}`} data-header={phoneHeader(column)}>
                   {column.cell(row)}
                 </td>
               ))}
@@ -85,18 +97,21 @@ export function Table<Row>({ caption, columns, rows, rowKey, empty, sortedBy }: 
   )
 }
 
-/** Whether the table is wider than its place. It is whole again where the width that it needed is there. */
-function useCompact(host: RefObject<HTMLElement | null>): Signal<boolean> {
-  const isCompact = useSignal(false)
-  const neededWidth = useRef(0)
+/**
+ * How many secondary columns give way because the table is wider than its place. One more than there are: texts wrap
+ * as well. A column is back where the width that it needed is there.
+ */
+function useFit(host: RefObject<HTMLElement | null>, secondary: number): Signal<number> {
+  const level = useSignal(0)
+  const neededWidths = useRef<number[]>([])
   const measure = (): void => {
     if (host.current === null) return
     const { clientWidth, scrollWidth } = host.current
-    if (isCompact.peek()) isCompact.value = clientWidth < neededWidth.current
-    else if (scrollWidth > clientWidth) {
-      neededWidth.current = scrollWidth
-      isCompact.value = true
-    }
+    const now = level.peek()
+    if (scrollWidth > clientWidth && now <= secondary) {
+      neededWidths.current[now] = scrollWidth
+      level.value = now + 1
+    } else if (now > 0 && clientWidth >= neededWidths.current[now - 1]!) level.value = now - 1
   }
   useEffect(measure)
   useEffect(() => {
@@ -104,16 +119,18 @@ function useCompact(host: RefObject<HTMLElement | null>): Signal<boolean> {
     resizing.observe(host.current!)
     return () => resizing.disconnect()
   }, [])
-  return isCompact
+  return level
 }
 
 interface HeadCellProps<Row> {
   readonly column: Column<Row>
+  /** Its class for its place in the table. */
+  readonly place: string
   readonly order: string | undefined
   readonly onSort: (order: string) => void
 }
 
-function HeadCell<Row>({ column, order, onSort }: HeadCellProps<Row>): JSX.Element {
+function HeadCell<Row>({ column, place, order, onSort }: HeadCellProps<Row>): JSX.Element {
   const isActive = order === column.id || order === `-${column.id}`
   const isDescending = order === `-${column.id}`
   const direction = isDescending ? 'descending' : 'ascending'
@@ -121,7 +138,7 @@ function HeadCell<Row>({ column, order, onSort }: HeadCellProps<Row>): JSX.Eleme
   return (
     <th
       scope="col"
-      class={`${column.align === 'end' ? classes.end : ''} ${placeClass(column)}`}
+      class={`${column.align === 'end' ? classes.end : ''} ${place}`}
       aria-sort={isActive ? direction : undefined}
     >
       {column.sortValue === undefined ? (
@@ -141,15 +158,15 @@ function cellClass<Row>(column: Column<Row>): string {
     column.align === 'end' ? classes.end : '',
     column.isCode ? classes.mono : '',
     column.wraps ? classes.wrap : classes.nowrap,
-    placeClass(column),
   ]
   return names.join(' ')
 }
 
-function placeClass<Row>({ isHeaderHidden, isSecondary, sharesLine }: Column<Row>): string {
+function placeClass<Row>({ isHeaderHidden, isSecondary, sharesLine }: Column<Row>, isLeftOut: boolean): string {
   const names = [
     isHeaderHidden ? classes.pinned : '',
     isSecondary ? classes.secondary : '',
+    isLeftOut ? classes.leftOut : '',
     sharesLine ? classes.beside : '',
   ]
   return names.join(' ')

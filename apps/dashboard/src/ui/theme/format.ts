@@ -15,6 +15,11 @@ export function countText(value: number): string {
   return COUNT.format(value)
 }
 
+/** `1 rule`, `12 rules`. */
+export function pluralText(count: number, noun: string): string {
+  return `${countText(count)} ${noun}${Math.round(count) === 1 ? '' : 's'}`
+}
+
 /** `12.3K`, for axes and narrow places. */
 export function compactText(value: number): string {
   const size = Math.abs(value)

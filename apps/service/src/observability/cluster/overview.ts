@@ -1,4 +1,11 @@
-import type { Calls, OverviewAnswer, ShadowRuleSeries, ShadowSeries, TrafficSeries } from '@sluice/contract'
+import type {
+  AlertBounds,
+  Calls,
+  OverviewAnswer,
+  ShadowRuleSeries,
+  ShadowSeries,
+  TrafficSeries,
+} from '@sluice/contract'
 import type { HistoryPlan } from '../history/history.ts'
 import { planHistory, readSpans } from '../history/history.ts'
 import type { RollupStore } from '../history/rollup-recorder.ts'
@@ -39,6 +46,7 @@ export interface OverviewOptions {
   readonly now: ClusterFigures
   /** Maximum number of resources besides `other`. */
   readonly resources: number
+  readonly alertBounds: AlertBounds
   readonly nowMs: number
 }
 
@@ -73,6 +81,7 @@ export async function readOverview(store: RollupStore, options: OverviewOptions)
     shadowChecks: shadows.map(({ checks }) => checks),
     shadowDenials: shadows.map(({ denials }) => denials),
     ...{ nodes, version, configLagMs, inFlight, firingAlerts, breaker },
+    alertBounds: options.alertBounds,
     ...(candidate === undefined ? {} : { candidate }),
     ...(failureMode === undefined ? {} : { failureMode }),
     top: shownCallers(top, { limit: SHOWN_CALLERS }),

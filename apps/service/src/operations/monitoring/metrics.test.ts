@@ -41,7 +41,7 @@ function handlersScene() {
   let key: Partial<KnownApiKey> | undefined = { id: PRINCIPAL.id }
   const handlers = observabilityHandlers(
     { clock, sleep, log: log.logger, threads },
-    { rollups, keys: { find: (id) => (id === key?.id ? (key as KnownApiKey) : undefined) } },
+    { rollups, alertBounds: {}, keys: { find: (id) => (id === key?.id ? (key as KnownApiKey) : undefined) } },
   )
   const calls = new DecodedCalls(handlers)
   const call = (id: ObservabilityOperation, raw?: RawCall) => calls.call(id, raw)

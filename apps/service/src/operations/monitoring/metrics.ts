@@ -1,4 +1,4 @@
-import type { TopAnswer } from '@sluice/contract'
+import type { AlertBounds, TopAnswer } from '@sluice/contract'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import { renderMetrics } from '@sluice/runtime'
 import type { ClusterFigures } from '../../observability/cluster/cluster-view.ts'
@@ -26,6 +26,7 @@ export interface ObservabilityParts {
   readonly rollups: RollupStore
   /** Says whether the key of a reader is still valid. */
   readonly keys: ReaderKeys
+  readonly alertBounds: AlertBounds
 }
 
 /** Streams that one thread serves at once. */
@@ -59,7 +60,7 @@ export function observabilityHandlers(
   parts: ObservabilityParts,
 ): OperationHandlers<ObservabilityOperation> {
   const { clock, threads } = context
-  const { rollups } = parts
+  const { rollups, alertBounds } = parts
   const nowMs = (): number => Math.floor(clock.nowMicros() / MICROS_PER_MS)
   const figures = (node: string | undefined): Promise<ClusterFigures> => figuresOf(threads, node)
   return {
@@ -85,7 +86,7 @@ export function observabilityHandlers(
       const plan = planOverview(parameters, nowMs())
       const [now, node] = [await figures(parameters.node), await nodeOf(threads, parameters.node)]
       const { resources } = parameters
-      return adminAnswer(await readOverview(rollups, { plan, now, node, resources, nowMs: nowMs() }))
+      return adminAnswer(await readOverview(rollups, { plan, now, node, resources, alertBounds, nowMs: nowMs() }))
     },
     shadowSeries: async ({ parameters }) => {
       const plan = planOverview(parameters, nowMs())

@@ -35,6 +35,7 @@ export function versionOf(row: VersionRow): Version {
     basedOn: row.based_on ?? undefined,
     createdAt: row.created_at,
     createdBy: decodeText(row.created_by),
+    enforcedAt: row.enforced_at ?? undefined,
     note: row.note === null ? undefined : decodeText(row.note),
     revision: row.position,
   }

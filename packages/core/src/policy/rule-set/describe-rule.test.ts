@@ -140,7 +140,7 @@ describe('conditions', () => {
     ],
     [
       { regions: { US: 2, DE: 0.5, FR: 1 } },
-      'By region: US 2 times the limit, DE 0.5 times the limit and FR the limit.',
+      'By region: US 2 times the limit, DE 0.5 times the limit and FR the same limit.',
     ],
     [{ incident: 0.25 }, 'During an incident: 0.25 times the limit.'],
     [

@@ -190,7 +190,7 @@ function multipliers(regions: Readonly<Record<string, number>>): readonly string
 }
 
 function multiplied(multiplier: number): string {
-  return multiplier === 1 ? 'the limit' : `${numeral(multiplier)} times the limit`
+  return multiplier === 1 ? 'the same limit' : `${numeral(multiplier)} times the limit`
 }
 
 const SUBJECTS: Readonly<Record<string, string>> = {

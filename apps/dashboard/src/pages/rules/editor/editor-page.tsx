@@ -133,8 +133,10 @@ function OpenEditor({ document, rules, isRestored, onPublished }: OpenEditorProp
             </Button>
           }
         >
-          <strong>Version {rules.number} was published while you edit.</strong> Your edit is kept. Put both together
-          before you publish.
+          <strong>
+            Version {rules.number} is enforced by now; your edit began with version {document.base.version}.
+          </strong>{' '}
+          Nothing is lost. Put both together before you publish.
         </Notice>
       ) : null}
       {isRestored ? <Notice icon="check">This is the edit that you began before the page was loaded.</Notice> : null}

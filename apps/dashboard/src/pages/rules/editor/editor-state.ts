@@ -1,7 +1,8 @@
 import type { ReadonlySignal } from '@preact/signals'
 import { signal } from '@preact/signals'
-import type { EditBase, RuleDocument } from '../document/rule-document.ts'
-import { openDocument, withText } from '../document/rule-document.ts'
+import type { RuleSet } from '@sluice/core/policy'
+import type { EditBase, LooseRuleSet, RuleDocument } from '../document/rule-document.ts'
+import { changesOf, isValid, openDocument, withText, withValue } from '../document/rule-document.ts'
 
 /** Where an edit survives a reload of the page, a session that ends, and a browser that goes back. */
 const STORED_UNDER = 'sluice.rule-edit'
@@ -33,6 +34,19 @@ export function openEdit(enforced: EditBase): boolean {
   const restored = restoredEdit()
   current.value = restored ?? openDocument(enforced)
   return restored !== undefined
+}
+
+/** Opens an edit with other rules than those it began with, in the place of any other. */
+export function openEditOf(base: EditBase, ruleSet: RuleSet): void {
+  keepEdit(withValue(openDocument(base), ruleSet as unknown as LooseRuleSet))
+}
+
+/** Changes that an edit has which was neither published nor thrown away. */
+export function pendingChanges(): number {
+  const document = current.peek() ?? restoredEdit()
+  if (document === undefined) return 0
+  // What cannot be published yet is work too.
+  return isValid(document) ? changesOf(document).length : 1
 }
 
 function restoredEdit(): RuleDocument | undefined {

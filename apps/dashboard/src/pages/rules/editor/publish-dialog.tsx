@@ -95,7 +95,7 @@ export function PublishDialog({
         {error.value === undefined ? null : <ErrorNotice error={error.value} />}
         <div class={classes.stage}>
           <Segments
-            label="How far"
+            label="Stage"
             value={stage.value}
             choices={STAGES}
             onChange={(value) => {

@@ -204,7 +204,7 @@ function Methods({ rule, set }: Pick<PartProps, 'rule' | 'set'>): JSX.Element {
 function RollOut({ rule, problemAt, set }: PartProps): JSX.Element {
   return (
     <fieldset class={classes.group}>
-      <legend>How far</legend>
+      <legend>Rollout</legend>
       <div class={classes.checks}>
         <Checkbox
           label="Shadow: measure, never deny"
@@ -212,12 +212,12 @@ function RollOut({ rule, problemAt, set }: PartProps): JSX.Element {
           onChange={(isChecked) => set('shadow', isChecked ? true : undefined)}
         />
         <Checkbox
-          label="Switched on"
+          label="Enabled"
           isChecked={rule['enabled'] !== false}
           onChange={(isChecked) => set('enabled', isChecked ? undefined : false)}
         />
         <Checkbox
-          label="Holds beside other rules of its dimension"
+          label="Applies beside other rules, replaces none"
           isChecked={rule['always'] === true}
           onChange={(isChecked) => set('always', isChecked ? true : undefined)}
         />
@@ -233,7 +233,7 @@ function RollOut({ rule, problemAt, set }: PartProps): JSX.Element {
         <TextInput
           label="Name"
           isCode
-          placeholder="made of resource and dimension"
+          placeholder="resource@dimension"
           value={fieldText(rule['name'])}
           problem={problemAt('name')}
           onInput={(text) => set('name', text === '' ? undefined : text)}

@@ -9,7 +9,7 @@ import { Button } from '../../../ui/controls/button.tsx'
 import { Card } from '../../../ui/shell/page.tsx'
 import type { Column } from '../../../ui/table/table.tsx'
 import { Table } from '../../../ui/table/table.tsx'
-import { instantText } from '../../../ui/theme/format.ts'
+import { instantText, pluralText } from '../../../ui/theme/format.ts'
 import { attempt } from '../../lists/paged-list.tsx'
 import type { EnforcedRules } from '../versions/enforced-rules.ts'
 import classes from './entries.module.css'
@@ -70,11 +70,7 @@ export function ExemptionsTab({ rules, onChange }: PartsTabProps): JSX.Element {
       empty="No exemptions: the rules are for every request."
       entries={rules.ruleSet.exemptions ?? []}
       mayEdit={mayCall('putExemption')}
-      meaning={({ match, rules: own }) =>
-        own === undefined || own.length === 0
-          ? `No rule limits ${describeMatch(match)}.`
-          : `${own.length} rules of their own limit ${describeMatch(match)}.`
-      }
+      meaning={exemptionText}
       onAdd={() => {
         editing.value = {}
       }}
@@ -96,6 +92,12 @@ export function ExemptionsTab({ rules, onChange }: PartsTabProps): JSX.Element {
       />
     </PartList>
   )
+}
+
+/** An exemption in a sentence. */
+function exemptionText({ match, rules: { length } = [] }: Exemption): string {
+  if (length === 0) return `No rule limits ${describeMatch(match)}.`
+  return `Only ${pluralText(length, 'rule')} of its own ${length === 1 ? 'limits' : 'limit'} ${describeMatch(match)}.`
 }
 
 /** The requests that are always denied. */

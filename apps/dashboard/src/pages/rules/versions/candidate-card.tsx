@@ -43,7 +43,7 @@ export function CandidateCard({ rules, candidate, onChange }: CandidateCardProps
       actions={
         mayCall('stageVersion') ? (
           <span class={classes.actions}>
-            {button('retired', 'Take back')}
+            {button('retired', 'Retire')}
             {button('percent', candidate.stage === 'percent' ? 'Change share' : 'Enforce for a share')}
             {button('enforce', 'Enforce')}
           </span>

@@ -27,12 +27,12 @@ export async function loadEnforced(signal?: AbortSignal): Promise<EnforcedRules>
 }
 
 /** Loads one version with its rule set. */
-function loadVersion(number: number, signal?: AbortSignal): Promise<VersionContent> {
+export function loadVersion(number: number, signal?: AbortSignal): Promise<VersionContent> {
   return call('getVersion', { parameters: { number }, signal })
 }
 
 /** The rule set of a version. The engine has checked it, which the type of the contract does not say. */
-function ruleSetOf({ ruleSet }: VersionContent): RuleSet {
+export function ruleSetOf({ ruleSet }: VersionContent): RuleSet {
   return ruleSet as unknown as RuleSet
 }
 

@@ -8,10 +8,12 @@ import { Chart } from '../../../charts/chart.tsx'
 import { SeriesWindow } from '../../../charts/series-window.ts'
 import { nowMs } from '../../../clock-and-timers.ts'
 import { LoadedView } from '../../../ui/feedback/states.tsx'
-import { navigate } from '../../../ui/navigation/router.ts'
 import { compactText, countText, percentText } from '../../../ui/theme/format.ts'
+import { decisionsPath } from '../../callers/decisions-path.ts'
 import classes from './versions.module.css'
 
+/** Position of the line of denied calls. */
+const DENIED = 0
 const SPAN_MS = 900_000
 const STEP_MS = 10_000
 const REFRESH_MS = 2000
@@ -53,7 +55,9 @@ export function GhostChart({ version }: { version: number }): JSX.Element {
             format={compactText}
             leastTop={1}
             height={150}
-            onPick={(from, to) => navigate(`/decisions?from=${from}&to=${to}`)}
+            pathOf={({ fromMs, toMs, series: line }) =>
+              decisionsPath({ fromMs, toMs, outcome: line === DENIED ? 'denied' : undefined })
+            }
           />
         </div>
       )}

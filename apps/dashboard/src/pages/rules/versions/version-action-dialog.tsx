@@ -32,7 +32,7 @@ const TEXTS: Readonly<
     button: 'Enforce for this share',
   },
   enforce: { title: 'Enforce version', effect: 'It holds for all callers within a second.', button: 'Enforce' },
-  retired: { title: 'Take back version', effect: 'It is no longer measured or enforced.', button: 'Take back' },
+  retired: { title: 'Retire version', effect: 'It is no longer measured or enforced.', button: 'Retire' },
   rollback: {
     title: 'Roll back to version',
     effect: 'It is enforced again, in one step. Counters go on.',
@@ -77,7 +77,7 @@ export function VersionActionDialog({ action, enforced, onClose, onDone }: Versi
         {null}
       </Dialog>
     )
-  const { title, effect, button } = TEXTS[action.kind]
+  const { title, effect, button } = textsOf(action, enforced)
   return (
     <Dialog
       title={`${title} ${action.version.number}`}
@@ -98,7 +98,8 @@ export function VersionActionDialog({ action, enforced, onClose, onDone }: Versi
         {error.value === undefined ? null : <ErrorNotice error={error.value} />}
         {error.value?.isConflict === true ? (
           <Notice tone="warning">
-            Nothing was changed. The list below the dialog shows how the versions stand now: close it and decide again.
+            Nothing was changed. The list below the dialog shows how the versions stand now. If another version was
+            enforced meanwhile, edit this one to put its changes on top.
           </Notice>
         ) : null}
         {action.kind === 'percent' ? (
@@ -127,6 +128,11 @@ export function VersionActionDialog({ action, enforced, onClose, onDone }: Versi
       </div>
     </Dialog>
   )
+}
+
+function textsOf({ kind, version }: VersionAction, enforced: number): (typeof TEXTS)[VersionAction['kind']] {
+  const isNewer = kind === 'rollback' && version.number > enforced
+  return isNewer ? { ...TEXTS.rollback, title: 'Restore version', button: 'Restore' } : TEXTS[kind]
 }
 
 interface MoveOptions {

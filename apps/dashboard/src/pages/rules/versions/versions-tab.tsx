@@ -24,8 +24,15 @@ const STAGE_TONES: Readonly<Record<VersionStage, Tone>> = {
   retired: 'neutral',
 }
 
+export interface VersionsTabProps {
+  readonly rules: EnforcedRules
+  readonly onChange: () => void
+  /** Opens a version in the editor. */
+  readonly onEdit: (version: Version) => void
+}
+
 /** Every version of the rule set, and the way from one to the other. */
-export function VersionsTab({ rules, onChange }: { rules: EnforcedRules; onChange: () => void }): JSX.Element {
+export function VersionsTab({ rules, onChange, onEdit }: VersionsTabProps): JSX.Element {
   const action = useSignal<VersionAction | undefined>(undefined)
   const compared = useSignal<Version | undefined>(undefined)
   const columns: readonly Column<Version>[] = [
@@ -47,6 +54,7 @@ export function VersionsTab({ rules, onChange }: { rules: EnforcedRules; onChang
           onCompare={() => {
             compared.value = version
           }}
+          onEdit={() => onEdit(version)}
           onAction={(kind) => {
             action.value = { kind, version }
           }}
@@ -100,11 +108,12 @@ interface VersionButtonsProps {
   /** Number of the enforced version. */
   readonly enforced: number
   readonly onCompare: () => void
+  readonly onEdit: () => void
   readonly onAction: (kind: VersionAction['kind']) => void
 }
 
-function VersionButtons({ version, enforced, onCompare, onAction }: VersionButtonsProps): JSX.Element {
-  const { number, stage } = version
+function VersionButtons({ version, enforced, onCompare, onEdit, onAction }: VersionButtonsProps): JSX.Element {
+  const { number, stage, enforcedAt } = version
   const isOnItsWay = stage === 'draft' || stage === 'shadow' || stage === 'percent'
   const button = (kind: VersionAction['kind'], label: string): JSX.Element => (
     <Button kind="quiet" onClick={() => onAction(kind)}>
@@ -118,15 +127,22 @@ function VersionButtons({ version, enforced, onCompare, onAction }: VersionButto
           Compare
         </Button>
       )}
+      {number === enforced || !mayCall('createVersion') ? null : (
+        <Button kind="quiet" onClick={onEdit}>
+          Edit
+        </Button>
+      )}
       {mayCall('stageVersion') && isOnItsWay ? (
         <>
           {stage === 'shadow' ? null : button('shadow', 'Shadow')}
           {button('percent', 'Percent')}
           {button('enforce', 'Enforce')}
-          {stage === 'draft' ? null : button('retired', 'Retire')}
+          {button('retired', 'Retire')}
         </>
       ) : null}
-      {mayCall('rollbackVersion') && stage === 'retired' && number < enforced ? button('rollback', 'Roll back') : null}
+      {mayCall('rollbackVersion') && stage === 'retired' && enforcedAt !== undefined
+        ? button('rollback', number < enforced ? 'Roll back' : 'Restore')
+        : null}
     </span>
   )
 }
