@@ -225,7 +225,7 @@ function jsonOf(id: string, body: unknown): string {
   if (text !== undefined) return text
   throw invalidOption({
     problem: `the body of "${id}" cannot be written as JSON`,
-    expected: 'an object of texts, numbers and lists',
+    expected: 'an object of strings, numbers and lists',
   })
 }
 

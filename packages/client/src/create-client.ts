@@ -185,7 +185,7 @@ function isPlain(value: unknown): boolean {
 function noRequest(name: string, received: unknown, example: string): Error {
   return invalidOption({
     problem: `the request of ${name} cannot be used`,
-    // A text may be who is counted, or a key.
+    // A string may be who is counted, or a key.
     ...(typeof received === 'string' ? {} : { received }),
     expected: example.startsWith('{') ? `an object such as ${example}` : example,
   })

@@ -56,7 +56,10 @@ export interface RetryFetchOptions extends RetryLimits {
   readonly random?: Random | undefined
 }
 
-type Settings = Required<{ [Name in keyof RetryFetchOptions]: Exclude<RetryFetchOptions[Name], undefined> }>
+type Settings = Pick<RetryFetchOptions, 'baseMs' | 'capMs'> &
+  Required<{
+    [Name in Exclude<keyof RetryFetchOptions, 'baseMs' | 'capMs'>]: Exclude<RetryFetchOptions[Name], undefined>
+  }>
 
 /** How one request ended. */
 type Outcome =
@@ -149,8 +152,8 @@ function settingsOf(options: RetryFetchOptions): Settings {
   return {
     fetch: options.fetch ?? platformFetch,
     maxRetries: options.maxRetries ?? DEFAULT_MAX_RETRIES,
-    baseMs: options.baseMs ?? 2000,
-    capMs: options.capMs ?? 60_000,
+    baseMs: options.baseMs,
+    capMs: options.capMs,
     statuses: options.statuses ?? USUAL_STATUSES,
     repeat,
     // An endless wait is never begun.

@@ -39,7 +39,7 @@ export interface StreamTimeout {
 const LONGEST_SILENCE_MS = 30_000
 
 /**
- * Sends a request, once, and gives the body of its answer: parsed JSON, a text, or undefined when there is none.
+ * Sends a request, once, and gives the body of its answer: parsed JSON, a string, or undefined when there is none.
  * Rejects with the reason of `signal` when that aborts, else with a `ClientError`.
  */
 export async function sendRequest(
@@ -189,7 +189,7 @@ function operationUrl(base: string, operation: Operation, parameters: ParameterV
       throw unusable(
         operation,
         `"${name}" as ${Array.isArray(value) ? 'a list' : `a value of type ${typeof value}`}`,
-        'a text or a number',
+        'a string or a number',
       )
     }
     if (place === 'query' && value !== undefined) query.push([name, String(value)])

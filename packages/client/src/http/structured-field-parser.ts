@@ -27,7 +27,7 @@ const FORMS: readonly (readonly [kind: BareItem['kind'], form: RegExp])[] = [
 const PARAMETER = /; *([a-z*][-a-z0-9_.*]*)(=)?/y
 const COMMA = /[ \t]*,[ \t]*/y
 
-/** Reads a text from left to right. */
+/** Reads a string from left to right. */
 class Reader {
   readonly #text: string
   #at = 0

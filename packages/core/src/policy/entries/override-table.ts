@@ -136,7 +136,7 @@ function textOfTerms({ limit, window, burst, windows, multiplier }: OverrideTerm
   return `${text}${parts.join('')};`
 }
 
-/** Numbers as they are and texts in quotes: no part can be taken for another. */
+/** Numbers as they are and strings in quotes: no part can be taken for another. */
 function partText(part: number | string | undefined): string {
   return typeof part === 'string' ? JSON.stringify(part) : String(part)
 }
