@@ -9,7 +9,7 @@ import { missingProgram } from '../process/server-process.ts'
 export interface RedisConfigurationOptions {
   /**
    * Directives of redis.conf: the name and the rest of its line, quoted where redis.conf wants it. They win over ours.
-   * An empty text is an empty value, as in `save: ''`. A name may have several words.
+   * An empty string is an empty value, as in `save: ''`. A name may have several words.
    */
   readonly config?: Readonly<Record<string, string>>
   /** The password of the default user. */

@@ -26,7 +26,7 @@ export class ReplyParser {
   readonly #encoding: BufferEncoding
   #bytes: Buffer = Buffer.alloc(0)
 
-  /** @param encoding - of texts; `latin1` keeps every byte as a character of its own */
+  /** @param encoding - of strings; `latin1` keeps every byte as a character of its own */
   constructor(encoding: BufferEncoding = 'utf8') {
     this.#encoding = encoding
   }
