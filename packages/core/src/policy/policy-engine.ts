@@ -29,6 +29,7 @@ import { UnblockedAddresses } from './entries/unblocked-addresses.ts'
 import type { Explanation } from './explain-decision.ts'
 import { explainRules, withCounters } from './explain-decision.ts'
 import { DimensionReaders } from './limits/dimension-reader.ts'
+import { DEFAULT_IPV6_PREFIX_LENGTH } from './matching/ip-address.ts'
 import { readPath } from './matching/path.ts'
 import { PenaltyTracker } from './penalty-tracker.ts'
 import type { PolicyDecision } from './policy-decision.ts'
@@ -95,7 +96,9 @@ export class PolicyEngine<M extends Mode = Mode> {
     this.#random = random
     this.#observer = observer
     notePlace(this, { store, rules: [] })
-    const ipv6PrefixLength = checkWhole('ipv6PrefixLength', options.ipv6PrefixLength ?? 64, { most: 128 })
+    const ipv6PrefixLength = checkWhole('ipv6PrefixLength', options.ipv6PrefixLength ?? DEFAULT_IPV6_PREFIX_LENGTH, {
+      most: 128,
+    })
     const readers = new DimensionReaders({ ipv6PrefixLength })
     const lift = (block: Block): void => this.#penalties.liftInStore(readers.of(block.dimension), block)
     const live = new LiveEntries({ random, clock, ipv6PrefixLength, lift, apiKeyDigest: options.apiKeyDigest })

@@ -1,8 +1,7 @@
 import type { ConfigStore, EntityKey, EntryTable, OverrideKey, Page, Stored } from '@sluice/config-store'
 import type { Override as SentOverride } from '@sluice/contract'
-import { countedEntity as countedByEngine } from '@sluice/core/internal'
+import { countedEntity as countedByEngine, DEFAULT_IPV6_PREFIX_LENGTH } from '@sluice/core/internal'
 import type { Membership, Override } from '@sluice/core/policy'
-import { IPV6_PREFIX_LENGTH } from '../../address-network.ts'
 import type { Answer, AnyRequest, OperationHandlers, OperationRequest } from '../handler.ts'
 import { adminAnswer, pageAnswer, removedAnswer } from '../handler.ts'
 import { invalidRequest, invalidRuleSet, notFound, placedError } from '../problems.ts'
@@ -90,7 +89,7 @@ async function putEntries<E extends Key & Ending, Key extends EntityKey>(
  * dimension sorted. So there is one entry per caller, regardless of spelling.
  */
 export function countedEntity<K extends EntityKey>(key: K): K {
-  return countedByEngine(key, IPV6_PREFIX_LENGTH)
+  return countedByEngine(key, DEFAULT_IPV6_PREFIX_LENGTH)
 }
 
 const MEMBERS: EntryKind<Membership, EntityKey> = { table: ({ members }) => members, noun: 'membership' }

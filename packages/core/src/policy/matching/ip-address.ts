@@ -208,6 +208,9 @@ function hexDigit(unit: number): number {
   return letter >= 0 && letter <= 5 ? letter + 10 : -1
 }
 
+/** Leading bits of an IPv6 address that identify a caller, unless options say otherwise: one customer has a /64. */
+export const DEFAULT_IPV6_PREFIX_LENGTH = 64
+
 /** Overwritten by every call. */
 const counted = new IpAddress()
 
