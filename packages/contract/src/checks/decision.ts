@@ -56,7 +56,7 @@ export interface DecisionLike {
   readonly delayMs?: number
   /** One report per decided limit; empty or absent if the decision itself is the only one. */
   readonly limits?: readonly LimitReportLike[]
-  /** False: callers are told only how long to wait, not the numbers of the limit. Default: true. */
+  /** False: callers learn only how long to wait, not the numbers of the limit. Default: true. */
   readonly announce?: boolean | undefined
   /** Number of the rule set that decided. */
   readonly version?: number

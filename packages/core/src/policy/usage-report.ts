@@ -95,7 +95,7 @@ function rulesOfCaller({ resolver, snapshot, request, tier, nowMs }: Asked): rea
   return [...ofAll.filter(isNotShared), ...ofExemptions]
 }
 
-/** A counter that all callers share belongs to nobody, unless its resource or service is named. */
+/** A counter that all callers share belongs to none of them, unless its resource or service is named. */
 function isNotShared({ dimension }: CompiledRule): boolean {
   return dimension !== 'global'
 }
