@@ -178,7 +178,7 @@ describe('the image', () => {
 describe('the table of what was verified', () => {
   const text = guide()
   const rows = text
-    .slice(text.indexOf('## What was verified how'))
+    .slice(text.indexOf('## How each file was verified'))
     .split('\n')
     .filter((line) => line.startsWith('| `'))
   const named = (cell: string): string[] => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name!)

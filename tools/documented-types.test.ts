@@ -7,7 +7,7 @@ const CONTRACT = {
     Thing: {
       description: 'A thing.',
       properties: {
-        name: { description: 'Any text but */.' },
+        name: { description: 'Any string but */.' },
         part: { $ref: '#/components/schemas/Part' },
         made: { $ref: '#/components/schemas/Part', description: 'What it is made of.' },
         parts: { properties: { size: { description: 'Not of the thing.' } } },
@@ -45,7 +45,7 @@ describe('documentedTypes', () => {
     readonly size: number;
 }, "Part">;
 export declare const THING: import("../schema/json-schema.ts").NamedSchema<{
-    /** Any text but *\\/. */
+    /** Any string but *\\/. */
     readonly name: string;
     /** A part. */
     readonly part?: Part;

@@ -127,7 +127,7 @@ function isWait(text: string): boolean {
   return /^[1-9]\d*$/.test(text)
 }
 
-/** A JSON object may have more fields than are shown; numbers in texts may be others. */
+/** A JSON object may have more fields than are shown; numbers in strings may be others. */
 function isSameBody(shown: string, came: string): boolean {
   if (!shown.startsWith('{')) return withoutNumbers(shown) === withoutNumbers(came)
   const fields = JSON.parse(came) as Record<string, unknown>

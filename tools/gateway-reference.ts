@@ -31,7 +31,7 @@ const INTRODUCTION = `# Gateway configuration
 together, and a file with a problem changes nothing. A change of the file takes effect without a dropped request. Paths
 of files are relative to \`sluice.yaml\`.
 
-Durations are texts such as \`500ms\`, \`30s\` or \`1h30m\`, or numbers of milliseconds.
+Durations are strings such as \`500ms\`, \`30s\` or \`1h30m\`, or numbers of milliseconds.
 
 ## Which route a request takes
 

@@ -78,7 +78,7 @@ describe('repositoryUrl', () => {
       { manifest: { url: 'https://a.example/b/c' }, environment: ci },
       'git+https://a.example/b/c.git',
     ],
-    ['package.json with a text', { manifest: 'git+https://a.example/b/c.git' }, 'git+https://a.example/b/c.git'],
+    ['package.json with a string', { manifest: 'git+https://a.example/b/c.git' }, 'git+https://a.example/b/c.git'],
     [
       'the argument before both',
       { args: ['--dry-run', '--repository', 'https://d.example:8443/e/f/'], manifest: 'https://a.example/b/c' },

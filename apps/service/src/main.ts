@@ -2,6 +2,7 @@ import { constants } from 'node:os'
 import { setFlagsFromString } from 'node:v8'
 import { systemRandom } from '@sluice/core'
 import { isRuntimeError, LogOutput, systemNowMs } from '@sluice/runtime'
+import { systemOfProcess } from './clock-and-random.ts'
 import { recoverAdminKey } from './config/admin-key.ts'
 import { dataFolder } from './config/data-folder.ts'
 import type { Service } from './service.ts'
@@ -9,7 +10,6 @@ import { createService } from './service.ts'
 import { NEW_ADMIN_KEY, settingsHelp } from './settings/setting-table.ts'
 import { adminOriginOf, originOf, readSettings } from './settings/settings.ts'
 import { firstKeyMessage, recoveredKeyMessage, startupErrorText, startupMessage } from './startup-message.ts'
-import { systemOfProcess } from './system.ts'
 
 // A check passes through some sixty small functions, and V8 stops inlining after a few of them. Between two system
 // calls, when the processor has forgotten them all, calls cost more than code: this saves a twelfth of the CPU time of

@@ -9,12 +9,12 @@ import { CHECK_PATH } from '@sluice/contract'
 import { systemRandom as secureRandom } from '@sluice/core'
 import type { Sleep } from '@sluice/runtime'
 import { Logger, LogOutput, systemNowMs, systemTurnEnd } from '@sluice/runtime'
+import type { ThreadSystem } from './clock-and-random.ts'
+import { systemOfProcess, systemReadings } from './clock-and-random.ts'
 import type { Service } from './service.ts'
 import { createService } from './service.ts'
 import type { Settings } from './settings/settings.ts'
 import { readSettings } from './settings/settings.ts'
-import type { ThreadSystem } from './system.ts'
-import { systemOfProcess, systemReadings } from './system.ts'
 
 // What the tests of this app share: the whole service on a free port, with time in the hands of the test.
 
@@ -48,7 +48,7 @@ export interface RunningNode {
   readonly errors: readonly LogLine[]
   /** The first API key; undefined when this start made none. */
   readonly adminKey: string | undefined
-  /** Asks for a check with this body: JSON of a value, or a text or bytes as they are. */
+  /** Asks for a check with this body: JSON of a value, or a string or bytes as they are. */
   check(body: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>
   /** Calls the admin API with `key` (default: the first key); `body` is sent as JSON. */
   admin(method: string, path: string, options?: { readonly body?: unknown; readonly key?: string }): Promise<Response>

@@ -4,12 +4,13 @@ import type { ReadinessReason } from '@sluice/contract'
 import type { NowMs } from '@sluice/runtime'
 import { isRuntimeError, StartupGraph } from '@sluice/runtime'
 import { alertRules } from './alerts/alert-rule.ts'
-import { sharedDocument } from './alerts/cluster-state.ts'
 import type { ProcessAlerts } from './alerts/process-alerts.ts'
 import { openAlerts } from './alerts/process-alerts.ts'
 import { webhookDelivery } from './alerts/webhook-request.ts'
 import { sharedFailures } from './auth/failed-attempts.ts'
 import { SessionRegistry } from './auth/session-registry.ts'
+import type { ThreadSystem } from './clock-and-random.ts'
+import { bytesFrom, randomNames } from './clock-and-random.ts'
 import { readKeyFile } from './config/admin-key.ts'
 import { checkRulesFile } from './config/check-rules-file.ts'
 import { DatabaseHost } from './config/config-database.ts'
@@ -18,13 +19,13 @@ import { dataFolder, lockDataFolder } from './config/data-folder.ts'
 import { followFromMain } from './config/follow-changes.ts'
 import type { RedisConnection } from './config/redis-connection.ts'
 import { connectRedis, redisDocuments } from './config/redis-connection.ts'
+import { sharedDocument } from './config/shared-document.ts'
 import { SECRET_BYTES, SigningSecret } from './config/signing-secret.ts'
 import { sharedCounters } from './engine/counter-store.ts'
 import { machineNumberSource } from './ids/machine-number-source.ts'
 import { IdSource, MachineNumberTable } from './ids/machine-numbers.ts'
 import type { ListenerPorts } from './listeners/listener.ts'
 import { assertPortsFree, listenerPorts } from './listeners/listener.ts'
-import type { NodeParts } from './node.ts'
 import { ProcessCluster } from './observability/cluster/process-cluster.ts'
 import type { ReportExchange, ScriptRunner } from './observability/cluster/report-exchange.ts'
 import { databaseExchange, redisExchange } from './observability/cluster/report-exchange.ts'
@@ -35,9 +36,8 @@ import { askReport, collectReports } from './observability/metrics-aggregator.ts
 import { OtlpTracing } from './observability/tracing/otlp-tracing.ts'
 import { VERSION } from './operations/openapi.ts'
 import type { ServiceMessages } from './service-context.ts'
+import type { ServiceThreadParts } from './service-thread.ts'
 import type { Settings } from './settings/settings.ts'
-import type { ThreadSystem } from './system.ts'
-import { bytesFrom, randomNames } from './system.ts'
 import type { MainThread } from './thread-messages/message-bus.ts'
 import type { Workers } from './workers/workers.ts'
 import { singleWorker, workerThreads } from './workers/workers.ts'
@@ -158,7 +158,7 @@ export function createService(parts: ServiceParts): Service {
 
 /** `memory`: shared with further threads. */
 function workersOf(
-  parts: Omit<NodeParts, 'threads' | 'checks' | 'shared' | 'failures' | 'ports'>,
+  parts: Omit<ServiceThreadParts, 'threads' | 'checks' | 'shared' | 'failures' | 'ports'>,
   memory: { readonly secret: SharedArrayBuffer; readonly machineNumbers: SharedArrayBuffer },
 ): Workers {
   const { settings, system } = parts

@@ -123,7 +123,7 @@ describe('a call', () => {
     ['what every object has', 'call', ['toString'], 'There is no such operation; received "toString"'],
     ['a parameter out of place', 'call', ['deleteTier', { name: 'gold' }], 'Did you mean "parameters"?'],
     ['no parameters', 'call', ['deleteTier'], 'no "name"; expected "name" for /admin/tiers/{name}'],
-    ['an object as parameter', 'call', ['deleteTier', { parameters: { name: {} } }], 'expected a text or a number'],
+    ['an object as parameter', 'call', ['deleteTier', { parameters: { name: {} } }], 'expected a string or a number'],
     [
       'a revision in quotes',
       'call',

@@ -26,14 +26,14 @@ export interface BatchFormat {
   readonly alone: { readonly operation: Operation; readonly bodyOf: (body: string) => string }
   /** Operation for several calls: a list of up to `most` in this field. One invalid call rejects the whole batch. */
   readonly together: { readonly operation: Operation; readonly field: string; readonly most: number }
-  /** The answer to each of `count` that were sent together; undefined when there are not as many. */
+  /** The answer to each of `count` calls that were sent together; undefined if the number does not match. */
   readonly answersOf: (answer: unknown, count: number) => readonly unknown[] | undefined
 }
 
 /** Maximum bytes of a UTF-16 code unit in UTF-8: characters of four bytes are two code units. */
 const BYTES_PER_CHARACTER = 3
 
-/** Bytes of a body besides the calls in it, and more. */
+/** Bytes of a body besides its calls, rounded up. */
 const FRAME_BYTES = 3072
 
 /**
@@ -52,7 +52,7 @@ export class CallBatcher {
     this.#turnEnd = turnEnd
   }
 
-  /** The answer to a call. Rejects with the reason of its budget when that ends, else with what went wrong. */
+  /** The answer to a call. Rejects with the reason of its budget if that ends, else with the error. */
   ask(call: BatchableCall): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const { signal } = call.budget
@@ -162,7 +162,7 @@ function isNotUnderstood(error: unknown): error is ClientError {
 /** Splits calls into batches that certainly fit the size limits of the service, in order. */
 function groupsOf(waiting: readonly Waiting[], { alone, together }: BatchFormat): readonly (readonly Waiting[])[] {
   const largestGroup = Math.floor((together.operation.maxBodyBytes - FRAME_BYTES) / BYTES_PER_CHARACTER)
-  // One that might be rejected alone must not pass among others.
+  // A call that might be rejected alone must not be part of a batch.
   const largestCall = Math.floor(alone.operation.maxBodyBytes / BYTES_PER_CHARACTER)
   const groups: Waiting[][] = []
   let open: Waiting[] = []
@@ -184,7 +184,7 @@ function groupsOf(waiting: readonly Waiting[], { alone, together }: BatchFormat)
   return groups
 }
 
-/** How checks are sent: one that is alone as it is, several as a batch. */
+/** How checks are sent: a single one unchanged, several as a batch. */
 export const CHECK_BATCHES: BatchFormat = {
   noun: 'checks',
   alone: { operation: OPERATIONS.check, bodyOf: (body) => body },
@@ -195,7 +195,7 @@ export const CHECK_BATCHES: BatchFormat = {
   },
 }
 
-/** How reports are sent: always as a list. They have no answer but that they were counted. */
+/** How reports are sent: always as a list. Their answer only confirms that they were counted. */
 export const REPORT_BATCHES: BatchFormat = {
   noun: 'reports',
   alone: { operation: OPERATIONS.report, bodyOf: (body) => `{"reports":[${body}]}` },

@@ -5,25 +5,25 @@ import { invalidOption } from './errors/client-option-check.ts'
 import { isUntouched } from './retry/retry-safety.ts'
 
 /**
- * What a check returns when the service is unavailable: an answer that allows (`open`) or denies (`closed`) and says in
- * `failure` that it is not the service's, or an error (`throw`).
+ * Result of a check when the service is unavailable: an answer that allows (`open`) or denies (`closed`) and has a
+ * `failure`, or an error (`throw`).
  */
 export type ClientFailureMode = 'open' | 'closed' | 'throw'
 
-/** Statuses by which the service, or what stands before it, says that it does not answer now. */
+/** Statuses with which the service, or a proxy in front of it, reports that it is temporarily unavailable. */
 const TURNED_AWAY: ReadonlySet<number> = new Set([408, 429])
 const FIRST_SERVER_ERROR = 500
 
-/** What a failed check is about. */
+/** The check that failed. */
 export interface FailedCheck {
   readonly mode: ClientFailureMode
-  /** Whether it would have taken tokens. */
+  /** Whether it would have charged tokens. */
   readonly takes: boolean
 }
 
 /**
- * The answer in the place of one that the service did not give. Throws `error` where it is wanted, and where it is not
- * an outage: a request or a key that the service does not accept, or a call that its caller ended.
+ * The answer in place of a missing one. Throws `error` if that is the failure mode, or if it is not an outage: a
+ * rejected request or key, or a call that its caller aborted.
  */
 export function failureAnswer(error: unknown, { mode, takes }: FailedCheck): CheckAnswer {
   const lastError = lastErrorOf(error)
@@ -52,8 +52,8 @@ function causeOf(error: unknown): 'deadline' | 'unreachable' | 'refused' | undef
 }
 
 /**
- * The decision that an answer of the service tells, in the form in which the library and its middleware have decisions.
- * Times are in the whole seconds of the answer. Throws when it is no answer.
+ * Converts an answer of the service into a decision of the library. Times have the resolution of the answer: whole
+ * seconds. Throws if it is not an answer.
  */
 export function decisionOf(answer: CheckAnswer): DecisionLike {
   if (typeof answer?.allowed !== 'boolean') throw noAnswer(answer)

@@ -10,42 +10,42 @@ import type { ClientRetryOptions, RetryingService } from './retry/send-with-retr
 const USUAL_TIMEOUT_MS = 5000
 const LONGEST_TIMEOUT_MS = 86_400_000
 
-/** Which service, and how it is called. */
+/** The service, and how to call it. */
 export interface ClientOptions {
-  /** Where the service is: `http://` or `https://`, host, port; a path when it stands behind one. */
+  /** Address of the service: `http://` or `https://`, host, port; with a path if a proxy serves it below one. */
   readonly url: string
   /**
    * API key sent with every call. The check API requires one unless the service listens on a loopback address. Default:
    * none.
    */
   readonly token?: string | undefined
-  /** Milliseconds, above 0, that a call may take with all its retries. Calls may set their own. Default: 5000. */
+  /** Timeout of a call with all its retries, in milliseconds above 0. Calls may set their own. Default: 5000. */
   readonly timeoutMs?: number | undefined
   /**
-   * What `check`, `peek` and `batch` give when the service is unavailable. Default: `throw`, so that an outage is
-   * seen, and `open` or `closed` is a deliberate choice. Calls may override it.
+   * Result of `check`, `peek` and `batch` when the service is unavailable. Default: `throw`, so that an outage is
+   * noticed, and `open` or `closed` is a deliberate choice. Calls may override it.
    */
   readonly failureMode?: ClientFailureMode | undefined
   /**
-   * Whether the checks of one turn of the event loop go as one batch, and its reports. Default: true. Checks may
+   * Whether the checks, and the reports, of one turn of the event loop are sent as one batch. Default: true. Checks may
    * override it.
    */
   readonly batch?: boolean | undefined
-  /** How calls are retried where that is safe; false for never. */
+  /** How safe retries are made; false for none. */
   readonly retry?: ClientRetryOptions | false | undefined
   /** Sends the requests. Default: the platform's `fetch`. */
   readonly fetch?: FetchFunction | undefined
-  /** Waits. Default: with timers of the process. */
+  /** Sleeps. Default: timers of the process. */
   readonly sleep?: Sleep | undefined
   /** Reads the wall clock. Default: the system clock. */
   readonly nowMs?: NowMs | undefined
-  /** Source of the jitter between calls. Default: that of the system. */
+  /** Source of random jitter. Default: the system's. */
   readonly random?: Random | undefined
   /** Runs a function at the end of the current turn of the event loop. Default: the platform's. */
   readonly turnEnd?: ((run: () => void) => void) | undefined
 }
 
-/** The same with everything filled in. */
+/** The same with all defaults. */
 export interface ResolvedOptions {
   readonly service: RetryingService
   readonly timeoutMs: number
@@ -54,7 +54,7 @@ export interface ResolvedOptions {
   readonly turnEnd: (run: () => void) => void
 }
 
-/** How long a call may take. */
+/** The timeout of a call. */
 export const TIMEOUT: OptionForm = numberForm(
   `milliseconds: a number above 0, at most ${LONGEST_TIMEOUT_MS}`,
   (value) => value > 0 && value <= LONGEST_TIMEOUT_MS,
@@ -142,7 +142,7 @@ const CLIENT_RETRY = optionTaker({
   otherNames: OTHER_RETRY_NAMES,
 })
 
-/** Fills in what is left out. Throws `SLUICE_CLIENT_INVALID_OPTION` for what cannot be used. */
+/** Applies the defaults. Throws `SLUICE_CLIENT_INVALID_OPTION` for an invalid option. */
 export function resolveOptions(options: ClientOptions): ResolvedOptions {
   checkOptions(options, CLIENT)
   const { token, timeoutMs = USUAL_TIMEOUT_MS, failureMode = 'throw', batch = true, retry = {} } = options
@@ -162,7 +162,7 @@ export function resolveOptions(options: ClientOptions): ResolvedOptions {
   return { service, timeoutMs, failureMode, batch, turnEnd: options.turnEnd ?? systemTurnEnd }
 }
 
-/** An address without a slash at its end; undefined when it is none, or has parts that are not sent. */
+/** An address without a trailing slash; undefined if it is invalid, or has parts that are not sent. */
 function baseOf(url: unknown): string | undefined {
   const { protocol, username, password, search, hash, origin, pathname } = parsedUrl(url) ?? {}
   if (pathname === undefined || (protocol !== 'http:' && protocol !== 'https:')) return undefined

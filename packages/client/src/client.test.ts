@@ -106,7 +106,7 @@ describe('a call', () => {
     expect(await client.call('livez')).toEqual({ path: '/limits/livez' })
   })
 
-  it('passes any text on as it is', async () => {
+  it('passes any string on as it is', async () => {
     const { server, client } = await start()
     const name = fc.string({ unit: 'grapheme', minLength: 1 }).filter((text) => !/^\.\.?$/.test(text))
     await fc.assert(
@@ -181,7 +181,7 @@ describe('an answer that the service never gives', () => {
     expect(error).toMatchObject({ code: 'SLUICE_CLIENT_UNEXPECTED_ANSWER', status })
   })
 
-  it('is not taken for a text either', async () => {
+  it('is not taken for a string either', async () => {
     const { server, client } = await start()
     server.answer = (_, response) => {
       response.writeHead(200, { 'Content-Type': 'text/html' }).end('<html>')

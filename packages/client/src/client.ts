@@ -33,15 +33,15 @@ import { sendWithRetry } from './retry/send-with-retry.ts'
  * not process it, or if it is idempotent.
  */
 export interface Client {
-  /** Checks a call and takes its tokens if it is allowed. A denial is an answer, not an error. */
+  /** Checks a call, and charges its tokens if it is allowed. A denial is an answer, not an error. */
   check(request: CheckRequest, options?: SingleCheckOptions): Promise<CheckAnswer>
   /** Up to 100 independent checks, decided in order; one answer each. */
   batch(requests: readonly CheckRequest[], options?: CheckCallOptions): Promise<BatchAnswer['answers']>
-  /** What `check` would answer. Takes no tokens. */
+  /** What `check` would answer. Charges nothing. */
   peek(request: CheckRequest, options?: CheckCallOptions): Promise<CheckAnswer>
   /** Reserves tokens. The answer has a `reservationId` if it was allowed. */
   reserve(request: ReserveRequest, options?: CallOptions): Promise<ReservationAnswer | CheckAnswer>
-  /** Settles a reservation at its real cost. */
+  /** Settles a reservation with its actual cost. */
   settle(request: SettleRequest, options?: CallOptions): Promise<SettlementAnswer>
   /** Releases a reservation or a slot. */
   release(request: ReservationRequest, options?: CallOptions): Promise<SettlementAnswer>
@@ -50,8 +50,8 @@ export interface Client {
   /** Renews a slot. */
   heartbeat(request: ReservationRequest, options?: CallOptions): Promise<HeartbeatAnswer>
   /**
-   * Reports how an allowed call ended, for limits that shrink while too many calls fail. Resolves when it was counted.
-   * Reports of the same turn of the event loop are sent together.
+   * Reports the outcome of an allowed call, for limits that shrink while too many calls fail. Resolves when it was
+   * counted. Reports of the same turn of the event loop are sent together.
    */
   report(ended: CallReport, options?: CallOptions): Promise<void>
   /** Any operation, by its id: `call('putTier', { parameters: { name }, body, ifMatch: 13 })`. */
@@ -73,10 +73,10 @@ interface LooseInput extends CallOptions {
   readonly ifMatch?: number | '*' | undefined
 }
 
-/** Idempotent operations besides those that only read. */
+/** Idempotent operations in addition to read operations. */
 const IDEMPOTENT_OPERATIONS: ReadonlySet<string> = new Set<OperationId>(['peek', 'heartbeat', 'release'])
 
-/** A client that does not check its arguments; `createClient` does. */
+/** A client that does not check its arguments; `createClient` returns one that does. */
 export function uncheckedClient(options: ResolvedOptions): Client {
   const { service, timeoutMs, failureMode, batch: isBatching, turnEnd } = options
   const checks = new CallBatcher(CHECK_BATCHES, service, turnEnd)
@@ -214,18 +214,18 @@ function takesNothing({ id }: Operation, body: unknown): boolean {
   return requests.every(({ tokens }) => tokens === 0)
 }
 
-/** A body as JSON; throws when there is no JSON for it. */
+/** A body as JSON; throws if it has none. */
 function jsonOf(id: string, body: unknown): string {
   let text: string | undefined
   try {
     text = JSON.stringify(body)
   } catch {
-    // A cycle or a BigInt: reported below, with everything else that has no JSON.
+    // A cycle or a BigInt: reported below, like everything else without JSON.
   }
   if (text !== undefined) return text
   throw invalidOption({
     problem: `the body of "${id}" cannot be written as JSON`,
-    expected: 'an object of texts, numbers and lists',
+    expected: 'an object of strings, numbers and lists',
   })
 }
 
@@ -243,21 +243,21 @@ function endless(id: string): ClientError {
   return new ClientError('SLUICE_CLIENT_UNEXPECTED_ANSWER', { detail })
 }
 
-/** How a call is made. */
+/** Options of a call. */
 export interface CallOptions {
-  /** Ends the call: it rejects with the reason of the signal. */
+  /** Aborts the call: it rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined
-  /** Milliseconds, above 0, that the call may take with all its retries. Default: that of the client. */
+  /** Timeout of the call with all its retries, in milliseconds above 0. Default: that of the client. */
   readonly timeoutMs?: number | undefined
 }
 
-/** How a check is made. */
+/** Options of a check. */
 export interface CheckCallOptions extends CallOptions {
   /** What to return when the service is unavailable. Default: that of the client. */
   readonly failureMode?: ClientFailureMode | undefined
 }
 
-/** How a check is made that may go together with others. */
+/** Options of a check that can be batched. */
 export interface SingleCheckOptions extends CheckCallOptions {
   /** Whether to batch it with other checks of the same turn of the event loop. Default: that of the client. */
   readonly batch?: boolean | undefined
@@ -271,27 +271,27 @@ type ParametersInput<P> = keyof P extends never
 
 type BodyInput<B> = undefined extends B ? { readonly body?: undefined } : { readonly body: B }
 
-/** What a call of one operation takes. */
+/** Arguments of an operation. */
 export type CallInput<C extends Call> = CallOptions &
   ParametersInput<C['parameters']> &
   BodyInput<C['body']> & {
-    /** The revision that must still be there, 0 for nothing yet, `*` for anything. Default: any. */
+    /** The expected revision, 0 for nothing yet, `*` for anything. Default: any. */
     readonly ifMatch?: number | '*' | undefined
   }
 
-/** The arguments after the id of an operation: none are needed where it takes nothing. */
+/** The arguments after the id of an operation: none if it takes none. */
 export type CallArguments<Id extends OperationId> =
   object extends CallInput<Calls[Id]> ? [input?: CallInput<Calls[Id]>] : [input: CallInput<Calls[Id]>]
 
-/** The operations that answer page by page. */
+/** The paged operations. */
 export type PagedOperationId = {
   [Id in OperationId]: Calls[Id]['answer'] extends { readonly items: readonly unknown[]; readonly next?: string }
     ? Id
     : never
 }[OperationId]
 
-/** What stands on the pages of an operation. */
+/** The items of the pages of an operation. */
 export type ItemOf<Id extends PagedOperationId> = Calls[Id]['answer']['items'][number]
 
-/** The operations whose answer is a stream. */
+/** The streaming operations. */
 export type StreamOperationId = 'live'

@@ -9,14 +9,14 @@ import { FAILURE_MODE, resolveOptions, TIMEOUT } from './client-options.ts'
 import type { CheckedTaker } from './errors/client-option-check.ts'
 import { asClientError, checkOptions, invalidOption, optionTaker } from './errors/client-option-check.ts'
 
-/** A client for the service at `url`. Nothing is sent before the first call. Throws when an option cannot be used. */
+/** A client for the service at `url`. Sends nothing before the first call. Throws for invalid options. */
 export function createClient(options: ClientOptions): Client {
   return checkedClient(uncheckedClient(resolveOptions(options)))
 }
 
 /**
- * A client that looks at what its calls are given before it makes them: what cannot be used is rejected with
- * `SLUICE_CLIENT_INVALID_OPTION`, and nothing is sent.
+ * A client that checks the arguments of its calls: invalid ones are rejected with `SLUICE_CLIENT_INVALID_OPTION`, and
+ * nothing is sent.
  */
 function checkedClient(client: Client): Client {
   return {
@@ -55,7 +55,7 @@ function checkedClient(client: Client): Client {
   }
 }
 
-/** One of its calls that takes a request and options. */
+/** A call with a request and options. */
 function checked<Asked, Options, Answer>(
   name: RequestCall,
   call: (asked: Asked, options?: Options) => Promise<Answer>,
@@ -66,7 +66,7 @@ function checked<Asked, Options, Answer>(
   }
 }
 
-/** What every call takes. Whether a signal is one, the core says. */
+/** Options of every call. The core checks signals. */
 const CALL_FORMS = { signal: ANY, timeoutMs: TIMEOUT } as const
 
 const OTHER_NAMES = { timeout: 'timeoutMs', abortSignal: 'signal', controller: 'signal' } as const
@@ -85,11 +85,11 @@ const INPUT = optionTaker({
 const CHECK_EXAMPLE = '{ userId: "user-123", resource: "/api/v1/data" }'
 const SLOT_EXAMPLE = '{ reservationId }'
 
-/** The calls that take a request and options. */
+/** The calls with a request and options. */
 export type RequestCall = Exclude<keyof Client, 'call' | 'pages' | 'items' | 'stream'>
 
 interface CheckedCall {
-  /** How a request looks. */
+  /** Form of a request. */
   readonly request: string
   readonly options: CheckedTaker
 }
@@ -112,8 +112,8 @@ function callOf(name: string, request: string, more: Readonly<Record<string, Opt
 }
 
 /**
- * Throws `SLUICE_CLIENT_INVALID_OPTION` unless a call has a request that may be one, and options that can be used,
- * where there are any. What is in the request, the service checks.
+ * Throws `SLUICE_CLIENT_INVALID_OPTION` unless a call has a plausible request and valid options. The service checks the
+ * content of the request.
  */
 function checkCall(name: RequestCall, request: unknown, options: unknown): void {
   const call = CALLS[name]
@@ -123,29 +123,25 @@ function checkCall(name: RequestCall, request: unknown, options: unknown): void 
 }
 
 /**
- * The operation of this id. Throws `SLUICE_CLIENT_INVALID_OPTION` when there is none, or what it is given cannot be
- * used.
+ * The operation with this id. Throws `SLUICE_CLIENT_INVALID_OPTION` if it does not exist, or its arguments are invalid.
  */
 function checkedOperation(id: string, input: unknown): Operation {
   if (typeof id !== 'string' || !Object.hasOwn(OPERATIONS, id)) throw noOperation(id)
   const operation: Operation = OPERATIONS[id as keyof typeof OPERATIONS]
   if (input === undefined) return operation
-  // Parameters are often written beside "parameters".
+  // Parameters are often passed next to "parameters" by mistake.
   const misplaced = Object.keys(operation.parameters).map((name) => [name, 'parameters'] as const)
   checkCallOptions(input, { ...INPUT, otherNames: { ...OTHER_NAMES, ...Object.fromEntries(misplaced) } })
   return operation
 }
 
-/**
- * Throws `SLUICE_CLIENT_INVALID_OPTION` unless the operation of this id answers page by page, and is given what can be
- * used.
- */
+/** Throws `SLUICE_CLIENT_INVALID_OPTION` unless the operation with this id is paged and its arguments are valid. */
 function checkPaged(id: string, input: unknown): void {
   if (checkedOperation(id, input).isPaged) return
   throw invalidOption({ problem: `"${id}" has no pages`, expected: 'an operation that lists', action: useCall(id) })
 }
 
-/** Throws `SLUICE_CLIENT_INVALID_OPTION` unless the operation of this id goes on, and is given what can be used. */
+/** Throws `SLUICE_CLIENT_INVALID_OPTION` unless the operation with this id streams and its arguments are valid. */
 function checkStream(id: string, input: unknown): void {
   if (checkedOperation(id, input).streams) return
   throw invalidOption({ problem: `"${id}" is no stream`, expected: '"live"', action: useCall(id) })
@@ -155,7 +151,7 @@ function useCall(id: string): string {
   return `Use call("${id}").`
 }
 
-/** Throws `SLUICE_CLIENT_INVALID_OPTION` unless the time that a request may wait can be added to that of the call. */
+/** Throws `SLUICE_CLIENT_INVALID_OPTION` unless the wait of a request can be added to the timeout of the call. */
 function checkWait(maxWaitMs: unknown): void {
   if (maxWaitMs === undefined || isWhole(maxWaitMs, 0, Number.MAX_SAFE_INTEGER)) return
   throw invalidOption({
@@ -185,7 +181,7 @@ function isPlain(value: unknown): boolean {
 function noRequest(name: string, received: unknown, example: string): Error {
   return invalidOption({
     problem: `the request of ${name} cannot be used`,
-    // A text may be who is counted, or a key.
+    // A string may be an identity or a key.
     ...(typeof received === 'string' ? {} : { received }),
     expected: example.startsWith('{') ? `an object such as ${example}` : example,
   })

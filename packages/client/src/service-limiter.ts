@@ -7,12 +7,12 @@ import type { Client } from './client.ts'
 import { checkOptions, optionTaker } from './errors/client-option-check.ts'
 import type { FetchLimiter, FetchLimiterOptions, FetchLimiterResult } from './fetch/limited-fetch.ts'
 
-/** Whom to ask for turns, and what for. */
+/** The service to ask, and the request to send. */
 export interface ServiceLimiterOptions {
   readonly client: Pick<Client, 'check'>
-  /** The check that stands for a turn of `key` that takes `cost` units. */
+  /** The check for `cost` units of `key`. */
   readonly request: (key: string, cost: number) => CheckRequest
-  /** Waits. Default: with timers of the process. */
+  /** Sleeps. Default: timers of the process. */
   readonly sleep?: Sleep | undefined
   /** Reads the wall clock. Default: the system clock. */
   readonly nowMs?: NowMs | undefined
@@ -40,9 +40,9 @@ const SERVICE_LIMITER = optionTaker({
 })
 
 /**
- * Turns by the limits of a service, so that many machines wait for one limit together: checks, waits as long as a
- * denial says, and checks again. Those who wait are served in about the order they came. What the client rejects with,
- * this does; in its failure mode `open` it is everybody's turn. Throws when an option cannot be used.
+ * Waits for the limits of a service, so that many machines share one limit: checks, waits as long as the denial says,
+ * and checks again. Callers are served roughly in order of arrival. Rejects like the client; in its failure mode `open`
+ * every call proceeds. Throws for invalid options.
  */
 export function serviceLimiter(options: ServiceLimiterOptions): FetchLimiter {
   checkOptions(options, SERVICE_LIMITER)

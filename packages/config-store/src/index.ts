@@ -48,7 +48,7 @@ export type {
 export { type ConfigTarget, type EngineTargetOptions, engineTarget } from './follow/config-target.ts'
 export { type FollowOptions, followConfig } from './follow/follow-config.ts'
 export { type RedisNotifierOptions, redisNotifier } from './follow/redis-notifier.ts'
-export { type ConfigStoreOptions, openConfigStore } from './open.ts'
+export { type ConfigStoreOptions, openConfigStore } from './open-config-store.ts'
 export type {
   RollbackOptions,
   StageChange,

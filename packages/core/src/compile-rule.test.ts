@@ -217,7 +217,7 @@ describe('a mistake in a rule is named, with what was received and expected', ()
   it.each<[string, unknown, RegExp]>([
     ['no object', undefined, /is not an object; received undefined; expected a rule such as/],
     ['null', null, /is not an object; received null/],
-    ['a text', '100/m', /is not an object; received "100\/m"/],
+    ['a string', '100/m', /is not an object; received "100\/m"/],
     [
       'an unknown algorithm',
       { algorithm: 'magic', limit: 1 },

@@ -4,10 +4,10 @@
  */
 export const ERROR_CODES = {
   SLUICE_INVALID_DURATION:
-    'A duration is not a positive number of milliseconds or a text such as "250ms", "1m", "1h30m".',
+    'A duration is not a positive number of milliseconds or a string such as "250ms", "1m", "1h30m".',
   SLUICE_INVALID_RULE: 'A rule has a missing, unknown, contradictory or out-of-range option.',
   SLUICE_INVALID_COST: 'A cost is not a whole number of units, 0 or more.',
-  SLUICE_INVALID_KEY: 'A key is not a text, is empty, or is longer than 4096 UTF-16 code units.',
+  SLUICE_INVALID_KEY: 'A key is not a string, is empty, or is longer than 4096 UTF-16 code units.',
   SLUICE_INVALID_OPTION: 'An option of a limiter, store or call is missing, unknown or out of range.',
   SLUICE_INVALID_RULE_SET: 'A rule set, override or block has missing, unknown, contradictory or out-of-range parts.',
   SLUICE_RULE_CONFLICT: 'Two limiters use one store and one rule name for two different rules.',
@@ -20,7 +20,7 @@ export const ERROR_CODES = {
   SLUICE_CONFLICT: 'Another change was made meanwhile, or existing data conflicts with this one.',
   SLUICE_NOT_FOUND: 'What was named does not exist.',
   SLUICE_CONFIG_UNAVAILABLE: 'The configuration database gave no usable answer; limits go on with what was known last.',
-  SLUICE_CONFIG_NOT_WRITABLE: 'The configuration database refuses to write: its disk is full, or it is read-only.',
+  SLUICE_CONFIG_NOT_WRITABLE: 'The configuration database is not writable: its disk is full, or it is read-only.',
   SLUICE_CLOSED: 'The limiter or store was used after close().',
 } as const
 

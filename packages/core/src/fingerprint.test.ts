@@ -31,13 +31,13 @@ describe('Fingerprint', () => {
     )
   })
 
-  it('differs for different texts', () => {
+  it('differs for different strings', () => {
     const differ = (one: string, other: string): void => {
       if (one !== other) expect(wordsOf(one)).not.toEqual(wordsOf(other))
     }
     fc.assert(fc.property(keys(), keys(), differ), { numRuns: 1000 })
     for (const one of HOSTILE_KEYS) for (const other of HOSTILE_KEYS) differ(one, other)
-    // The end of a text: odd and even lengths, and what could be taken for padding.
+    // The end of a string: odd and even lengths, and what could be taken for padding.
     const ends = ['', '\0', '\0\0', '\0\0\0', 'a', 'a\0', 'a\0\0', 'ab', 'ab\0', 'abc', 'abc\0', 'ba', 'b\0a']
     for (const one of ends) for (const other of ends) differ(one, other)
   })

@@ -22,9 +22,8 @@ export function drawSecret(random: Random): FingerprintSecret {
 const NO_SECRET: FingerprintSecret = { low: 0, high: 0 }
 
 /**
- * Fingerprints of texts, 96 bits. Two different texts have the same one with a chance of 2^-96; without the secret no
- * better collision rate can be forced. The result is left in `word0` to `word2` (int32) until the next call: no
- * allocation.
+ * Fingerprints of strings, 96 bits. Two different strings collide with a probability of 2^-96, and a better rate cannot
+ * be forced without the secret. The result stays in `word0` to `word2` (int32) until the next call: no allocation.
  */
 export class Fingerprint {
   word0 = 0

@@ -1,4 +1,4 @@
-// Option checks, and nothing else of the core: the client of a service does not load a limiter for them.
+// Option checks and durations, and nothing else of the core: the client of a service does not load a limiter for them.
 export { type ErrorDetails, isSluiceError, SluiceError, urlWithoutSecrets } from './errors.ts'
 export { checkOptionNames, checkSignal, type OptionTaker } from './options/known-options.ts'
 export { nearestName, numberAdvice } from './options/option-advice.ts'
@@ -14,3 +14,4 @@ export {
   type OptionForm,
   type OptionForms,
 } from './options/option-form.ts'
+export { parseDurationMs } from './rule/duration.ts'

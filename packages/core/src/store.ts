@@ -10,6 +10,7 @@ export {
   type Verdict,
 } from './algorithms/algorithm.ts'
 export type { Limit } from './rule/limit.ts'
+export { receiptOf } from './store/batch.ts'
 export { decideBatch } from './store/decide-batch.ts'
 export { type DenyCacheOptions, denyCacheStore } from './store/deny-cache/deny-cache-store.ts'
 export type { BreakerOptions } from './store/fallback/breaker.ts'
@@ -23,7 +24,6 @@ export {
   leasedStore,
 } from './store/leased/leased-store.ts'
 export { decideBesideLeases, type LeasedUnits } from './store/leased-units.ts'
-export { receiptOf } from './store/receipt.ts'
 export {
   type Answer,
   type Batch,

@@ -108,7 +108,7 @@ export class HashRing {
     return removed
   }
 
-  /** The server of `key`, which may be any text. Throws `SLUICE_RUNTIME_RING_EMPTY` when there are no servers. */
+  /** The server of `key`, which may be any string. Throws `SLUICE_RUNTIME_RING_EMPTY` when there are no servers. */
   serverFor(key: string): string {
     if (this.#stale) this.#rebuild()
     if (this.#points.length === 0) {

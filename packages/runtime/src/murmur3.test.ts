@@ -20,7 +20,7 @@ describe('murmur3', () => {
     expect(murmur3(text, seed)).toBe(hash)
   })
 
-  it('hashes the UTF-8 bytes of any text (property)', () => {
+  it('hashes the UTF-8 bytes of any string (property)', () => {
     const wellFormed = fc.string({ unit: 'binary' })
     fc.assert(
       fc.property(wellFormed, (text) => {

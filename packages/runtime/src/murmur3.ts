@@ -3,7 +3,7 @@
  *
  * The same in every process, on every machine and in every other implementation of the algorithm. Every input bit
  * changes about half of the output bits. Not for secrets: collisions can be made on purpose. An unpaired surrogate is
- * encoded by itself, so that texts which differ only there still hash differently.
+ * encoded by itself, so that strings which differ only there still hash differently.
  */
 export function murmur3(text: string, seed = 0): number {
   const bytes = isAscii(text) ? text : utf8Bytes(text)

@@ -3,7 +3,7 @@ import type { PendingBatch } from '@sluice/core/internal'
 import { CallbackStore, completeAfter, createBatch, drawHolder, MICROS_PER_SECOND } from '@sluice/core/internal'
 import type { Batch, BlockTerm, Limit, Receipt } from '@sluice/core/store'
 import { receiptOf, storeUnavailable } from '@sluice/core/store'
-import type { ScriptStore } from './script-store.ts'
+import type { LuaStore } from './lua-store.ts'
 
 /**
  * How long a part of a decision stays reserved while the other slots decide. Longer than any deadline of a check, so
@@ -26,10 +26,10 @@ interface Part {
  * dies half way: its reservations expire. A batch about a single key is one call.
  */
 export class ClusterStore extends CallbackStore {
-  readonly #store: ScriptStore
+  readonly #store: LuaStore
   readonly #random: Random
 
-  constructor(store: ScriptStore, random: Random) {
+  constructor(store: LuaStore, random: Random) {
     super()
     this.#store = store
     this.#random = random

@@ -6,7 +6,7 @@ import { type Reply, startRedis } from '@sluice/testing/servers'
 import { createClient } from 'redis'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { nodeRedisConnection } from './clients/node-redis/node-redis-connection.ts'
-import { ScriptStore } from './script-store.ts'
+import { LuaStore } from './lua-store.ts'
 import { runAfterIo } from './system/event-loop.ts'
 import { RedisKeys } from './wire/call-encoding.ts'
 import { ScriptRunner } from './wire/script-runner.ts'
@@ -28,10 +28,10 @@ beforeEach(async () => {
 })
 
 /** A store as another process would have it. */
-function newStore(): ScriptStore {
+function newStore(): LuaStore {
   const connection = nodeRedisConnection(client, () => Promise.resolve())
   const runner = new ScriptRunner(connection, () => Promise.resolve())
-  return new ScriptStore({
+  return new LuaStore({
     connection,
     runner,
     prefix: 'records',

@@ -6,6 +6,7 @@ import {
   callbackStore,
   checkOptionNames,
   checkWhole,
+  DEFAULT_DEADLINE_MS,
   noteSpace,
   startingFallbackStore,
   systemMonotonicMs,
@@ -30,7 +31,7 @@ import type { RedisConnection } from './connection/connection.ts'
 import type { UrlOptions } from './connection/redis-url.ts'
 import { ShardedConnection } from './connection/sharded-connection.ts'
 import { LiveNodes } from './live-nodes.ts'
-import { ScriptStore } from './script-store.ts'
+import { LuaStore } from './lua-store.ts'
 import type { ServerWarning } from './server-warnings.ts'
 import { deniedWarning, inspectServer } from './server-warnings.ts'
 import { Startup } from './startup.ts'
@@ -157,7 +158,7 @@ const PREFIX = /^[A-Za-z0-9_.:-]{1,64}$/
 export class RedisStore extends CallbackStore {
   /** The outermost decorator. */
   readonly #outer: CallbackStore
-  readonly #exact: ScriptStore | ClusterStore
+  readonly #exact: LuaStore | ClusterStore
   readonly #fallback: FallbackStore
   readonly #leased: LeasedStore | undefined
   readonly #nodes: LiveNodes
@@ -180,7 +181,7 @@ export class RedisStore extends CallbackStore {
     const pause = (ms: number): Promise<void> => new Promise((resolve) => void timers.schedule(ms, resolve))
     this.#timers = timers
     this.#onWarning = options.onWarning ?? warn
-    this.#deadlineMs = options.deadlineMs ?? 50
+    this.#deadlineMs = options.deadlineMs ?? DEFAULT_DEADLINE_MS
     const burstMs = cachedClock(monotonicMs)
     const range = { of: 'the Redis store', least: 0, most: 60_000 }
     const graceMs = checkWhole('connectTimeoutMs', options.connectTimeoutMs ?? 2000, range)
@@ -206,8 +207,8 @@ export class RedisStore extends CallbackStore {
     const { initialNodes = 1, onNodesChange } = options
     const nodeOptions = { prefix, random, monotonicMs, timers: background, initialNodes, onNodesChange }
     this.#nodes = new LiveNodes(this.#runner, nodeOptions)
-    const scriptStore = this.#scriptStore(prefix, options)
-    const exact = connection.isCluster ? new ClusterStore(scriptStore, random) : scriptStore
+    const luaStore = this.#luaStore(prefix, options)
+    const exact = connection.isCluster ? new ClusterStore(luaStore, random) : luaStore
     this.#exact = exact
     const { leases = false, denyCache = 100 } = options
     const shared = { random, timers, monotonicMs }
@@ -288,9 +289,9 @@ export class RedisStore extends CallbackStore {
     await Promise.race([work, lapse.promise]).finally(cancel)
   }
 
-  #scriptStore(prefix: string, options: RedisStoreOptions): ScriptStore {
+  #luaStore(prefix: string, options: RedisStoreOptions): LuaStore {
     const { clock = systemClock, monotonicMs = systemMonotonicMs } = options
-    return new ScriptStore({
+    return new LuaStore({
       connection: this.#connection,
       runner: this.#runner,
       prefix,

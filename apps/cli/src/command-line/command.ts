@@ -1,4 +1,5 @@
 import type { Client } from '@sluice/client'
+import { parseDurationMs } from '@sluice/core/options'
 import type { ExitCode } from '../output/cli-error.ts'
 import { usageError } from '../output/cli-error.ts'
 import type { Paint, Progress, Terminal } from '../output/terminal.ts'
@@ -288,24 +289,10 @@ function plus(nowMs: number, ms: number | undefined): number | undefined {
   return ms === undefined ? undefined : Math.round(nowMs + ms)
 }
 
-const UNITS: Readonly<Record<string, number>> = {
-  ms: 1,
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 604_800_000,
-}
-
-const PART = /(\d+(?:\.\d+)?)\s?(ms|s|m|h|d|w)/g
-const WHOLE = /^(?:\d+(?:\.\d+)?\s?(?:ms|s|m|h|d|w))+$/
-
-/** Milliseconds of a duration such as `90s` or `1h30m`; undefined for anything else. Unlike rules, `0s` is valid. */
+/** Milliseconds of a duration such as `90s` or `1h30m`; undefined for anything else. Unlike in rules, `0s` is valid. */
 export function parseDuration(text: string): number | undefined {
-  if (text.length > 40 || !WHOLE.test(text)) return undefined
-  let ms = 0
-  for (const [, number, unit] of text.matchAll(PART)) ms += Number(number) * UNITS[unit!]!
-  return Math.round(ms)
+  const ms = parseDurationMs(text)
+  return Number.isNaN(ms) ? undefined : Math.round(ms)
 }
 
 /**

@@ -3,21 +3,21 @@ import { dirname, join, resolve } from 'node:path'
 import { SCHEMA_TABLE, SCHEMA_VERSION } from '@sluice/config-store/schema-version'
 import { urlWithoutSecrets } from '@sluice/core/options'
 import { reasonText } from '../output/text.ts'
+import type { ServerCheckOptions } from './clock-check.ts'
+import { clockFinding, within } from './clock-check.ts'
 import type { Finding } from './finding.ts'
 import { failed, ok, warning } from './finding.ts'
-import type { ServerQuestion } from './server-probe.ts'
-import { clockFinding, within } from './server-probe.ts'
 
 /** Where the service keeps its state, with the clock and timer of the command. */
-export interface DatabaseQuestion extends Omit<ServerQuestion, 'url'> {
+export interface DatabaseCheckOptions extends Omit<ServerCheckOptions, 'url'> {
   readonly dataDir: string
   /** Undefined: SQLite in the data folder. */
   readonly databaseUrl: string | undefined
 }
 
 /** Checks the data folder and the configuration database: SQLite in that folder, or PostgreSQL. Read-only. */
-export async function inspectDatabase(question: DatabaseQuestion): Promise<readonly Finding[]> {
-  const { dataDir, databaseUrl: url, nowMs, wait } = question
+export async function inspectDatabase(options: DatabaseCheckOptions): Promise<readonly Finding[]> {
+  const { dataDir, databaseUrl: url, nowMs, wait } = options
   const folder = resolve(dataDir)
   const isThere = existsSync(folder)
   const usable = isThere ? folderFinding(folder) : newFolderFinding(folder)
@@ -103,11 +103,11 @@ interface Answers {
   readonly afterMs: number
 }
 
-async function postgresFindings(question: ServerQuestion): Promise<readonly Finding[]> {
-  const place = urlWithoutSecrets(question.url)
+async function postgresFindings(options: ServerCheckOptions): Promise<readonly Finding[]> {
+  const place = urlWithoutSecrets(options.url)
   let answers: Answers
   try {
-    answers = await askServer(question)
+    answers = await queryServer(options)
   } catch (error) {
     const advice =
       'Check that it runs and that address, user, password and database are correct. Until then the service uses ' +
@@ -121,7 +121,7 @@ async function postgresFindings(question: ServerQuestion): Promise<readonly Find
   ]
 }
 
-async function askServer({ url, nowMs, wait }: ServerQuestion): Promise<Answers> {
+async function queryServer({ url, nowMs, wait }: ServerCheckOptions): Promise<Answers> {
   const { Client } = await import('pg')
   const client = new Client({
     connectionString: url,

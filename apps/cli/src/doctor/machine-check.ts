@@ -17,7 +17,7 @@ export function nodeFinding(version: string): Finding {
 }
 
 /** Address that the service listens on. */
-interface PortQuestion {
+interface PortCheckOptions {
   readonly host: string
   readonly port: number
   /** Whether the service answers at this port. */
@@ -27,7 +27,7 @@ interface PortQuestion {
 }
 
 /** Checks that the port of the service is free, or in use by the service itself. */
-export async function portFinding({ host, port, isOurs, variables }: PortQuestion): Promise<Finding> {
+export async function portFinding({ host, port, isOurs, variables }: PortCheckOptions): Promise<Finding> {
   const place = `${port} on ${host}`
   if (isOurs) return ok('port', `${place} is in use by the service`)
   const code = await listenError(host, port)

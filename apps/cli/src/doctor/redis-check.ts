@@ -1,22 +1,22 @@
 import { urlWithoutSecrets } from '@sluice/core/options'
 import type { RedisSettings } from '@sluice/service/settings'
 import { reasonText } from '../output/text.ts'
+import type { ServerCheckOptions } from './clock-check.ts'
+import { clockFinding, within } from './clock-check.ts'
 import type { Finding } from './finding.ts'
 import { failed, ok, warning } from './finding.ts'
-import type { ServerQuestion } from './server-probe.ts'
-import { clockFinding, within } from './server-probe.ts'
 
-type Question = Omit<ServerQuestion, 'url'>
+type CheckOptions = Omit<ServerCheckOptions, 'url'>
 
 const SENTINEL_PORT = '26379'
 const CHECK = 'redis sentinel'
 
 /** Checks the Redis of a service: the servers in its settings, or the server that its sentinels report. */
-export async function redisFindings(redis: RedisSettings, question: Question): Promise<readonly Finding[]> {
+export async function redisFindings(redis: RedisSettings, options: CheckOptions): Promise<readonly Finding[]> {
   const { urls, isCluster, sentinel } = redis
-  if (sentinel !== undefined) return await sentinelFindings(urls, sentinel, question)
+  if (sentinel !== undefined) return await sentinelFindings(urls, sentinel, options)
   const findings: Finding[] = []
-  for (const url of urls) findings.push(...(await redisServerFindings({ ...question, url }, isCluster)))
+  for (const url of urls) findings.push(...(await redisServerFindings({ ...options, url }, isCluster)))
   return findings
 }
 
@@ -26,9 +26,9 @@ type SentinelReport = { readonly address: string | undefined } | { readonly reas
 async function sentinelFindings(
   urls: readonly string[],
   name: string,
-  question: Question,
+  options: CheckOptions,
 ): Promise<readonly Finding[]> {
-  const reports = await Promise.all(urls.map((url) => askSentinel(url, name, question)))
+  const reports = await Promise.all(urls.map((url) => querySentinel(url, name, options)))
   const addresses = new Set(reports.flatMap((each) => ('address' in each && each.address ? [each.address] : [])))
   const findings = reports.map((each, index) =>
     reportFinding(each, { url: urls[index]!, name, isKnown: addresses.size > 0 }),
@@ -41,15 +41,15 @@ async function sentinelFindings(
   }
   const [address] = addresses
   if (address === undefined) return findings
-  return [...findings, ...(await redisServerFindings({ ...question, url: serverUrl(urls[0]!, address) }, false))]
+  return [...findings, ...(await redisServerFindings({ ...options, url: serverUrl(urls[0]!, address) }, false))]
 }
 
-async function askSentinel(url: string, name: string, { wait }: Question): Promise<SentinelReport> {
+async function querySentinel(url: string, name: string, { wait }: CheckOptions): Promise<SentinelReport> {
   const { protocol, hostname, port } = new URL(url)
   // User and password belong to the Redis server, not to the sentinel; the service does the same.
   const place = `${protocol}//${hostname}:${port || SENTINEL_PORT}`
   try {
-    const found = await askRedis({ url: place, wait }, (send) => send('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name))
+    const found = await queryRedis({ url: place, wait }, (send) => send('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name))
     if (!Array.isArray(found)) return { address: undefined }
     const [host, at] = found.map(String) as [string, string]
     return { address: `${host.includes(':') ? `[${host}]` : host}:${at}` }
@@ -92,11 +92,11 @@ interface Answers {
 }
 
 /** Checks that a Redis or Valkey server can hold counters. `isCluster`: it must be a node of a cluster. */
-async function redisServerFindings(question: ServerQuestion, isCluster: boolean): Promise<readonly Finding[]> {
-  const place = urlWithoutSecrets(question.url)
+async function redisServerFindings(options: ServerCheckOptions, isCluster: boolean): Promise<readonly Finding[]> {
+  const place = urlWithoutSecrets(options.url)
   let answers: Answers
   try {
-    answers = await askServer(question)
+    answers = await queryServer(options)
   } catch (error) {
     const advice =
       'Check that it runs and that address, user and password are correct. Until then rules use their failure mode.'
@@ -115,8 +115,8 @@ async function redisServerFindings(question: ServerQuestion, isCluster: boolean)
 type SendCommand = (...command: string[]) => Promise<unknown>
 
 /** Connects to a server, runs `ask`, and disconnects. */
-async function askRedis<T>(
-  { url, wait }: Pick<ServerQuestion, 'url' | 'wait'>,
+async function queryRedis<T>(
+  { url, wait }: Pick<ServerCheckOptions, 'url' | 'wait'>,
   ask: (send: SendCommand) => Promise<T>,
 ): Promise<T> {
   const { createClient } = await import('redis')
@@ -134,9 +134,9 @@ async function askRedis<T>(
   }
 }
 
-function askServer(question: ServerQuestion): Promise<Answers> {
-  const { nowMs } = question
-  return askRedis(question, async (send) => {
+function queryServer(options: ServerCheckOptions): Promise<Answers> {
+  const { nowMs } = options
+  return queryRedis(options, async (send) => {
     const info = fieldsOf(String(await send('INFO')))
     const beforeMs = nowMs()
     const [seconds, micros] = (await send('TIME')) as [string, string]

@@ -1,12 +1,12 @@
 import type { Client } from '@sluice/client'
 import { decodeSnowflake, isClientError } from '@sluice/client'
 import type { ReadinessCheck, ReadinessReason } from '@sluice/contract'
+import { clockFinding } from './clock-check.ts'
 import type { Finding } from './finding.ts'
 import { failed, ok, skipped, warning } from './finding.ts'
-import { clockFinding } from './server-probe.ts'
 
 /** The service to examine. */
-export interface ServiceQuestion {
+export interface ServiceCheckOptions {
   readonly client: Client
   readonly url: string
   readonly hasKey: boolean
@@ -20,8 +20,8 @@ export interface ServiceFindings {
 }
 
 /** Checks a running service: readiness, clock, API key. */
-export async function serviceFindings(question: ServiceQuestion): Promise<ServiceFindings> {
-  const { client, url } = question
+export async function serviceFindings(options: ServiceCheckOptions): Promise<ServiceFindings> {
+  const { client, url } = options
   try {
     await client.call('livez')
   } catch (error) {
@@ -32,7 +32,7 @@ export async function serviceFindings(question: ServiceQuestion): Promise<Servic
       : 'Start it with "sluice serve", or set --url. The other checks do not need it.'
     return { isThere: false, findings: [warning('service', `${url} does not answer (${error.code})`, advice)] }
   }
-  const findings = [...(await readinessFindings(question)), await serviceClock(question), await keyFinding(question)]
+  const findings = [...(await readinessFindings(options)), await serviceClock(options), await keyFinding(options)]
   return { isThere: true, findings }
 }
 
@@ -40,7 +40,7 @@ const UNTRUSTED =
   'Its certificate is not trusted. Set NODE_EXTRA_CA_CERTS to the PEM file of its issuer, and --url to a name that ' +
   'the certificate has.'
 
-async function readinessFindings({ client, url }: ServiceQuestion): Promise<readonly Finding[]> {
+async function readinessFindings({ client, url }: ServiceCheckOptions): Promise<readonly Finding[]> {
   try {
     const { status, checks, reasons } = await client.call('readyz')
     const text = `${url} is ${status}: ${checks.map(checkText).join('; ')}`
@@ -67,7 +67,7 @@ function checkText({ name, detail }: ReadinessCheck): string {
 }
 
 /** An id contains the time at which the service created it. */
-async function serviceClock({ client, nowMs }: ServiceQuestion): Promise<Finding> {
+async function serviceClock({ client, nowMs }: ServiceCheckOptions): Promise<Finding> {
   const check = 'service clock'
   try {
     const beforeMs = nowMs()
@@ -80,7 +80,7 @@ async function serviceClock({ client, nowMs }: ServiceQuestion): Promise<Finding
   }
 }
 
-async function keyFinding({ client, hasKey }: ServiceQuestion): Promise<Finding> {
+async function keyFinding({ client, hasKey }: ServiceCheckOptions): Promise<Finding> {
   const check = 'api key'
   if (!hasKey) return skipped(check, 'not set: use SLUICE_API_KEY or --key')
   try {

@@ -11,24 +11,24 @@ import { FailedAttempts } from './failed-attempts.ts'
 import type { RequestOrigin } from './request-origin.ts'
 import { ClientAddresses } from './request-origin.ts'
 
-/** A key as the change feed brings it. */
+/** A key as the change feed delivers it. */
 export interface KnownApiKey extends ApiKey {
   /** SHA-256 of its secret, in hexadecimal digits. */
   readonly secretHash: string
 }
 
 /**
- * The API keys as they were last known, kept up to date by the change feed: `engineTarget(engine, { others: keys })`.
- * So no request waits for the database, a key that is revoked anywhere ends here with the next change, and keys keep
- * working while the database is unreachable.
+ * The last known API keys, kept up to date by the change feed: `engineTarget(engine, { others: keys })`. So no request
+ * waits for the database, a revoked key is rejected here with the next change, and keys keep working while the database
+ * is unreachable.
  */
 export class ApiKeyCache implements Pick<ConfigTarget, 'apply' | 'beginReload' | 'endReload'> {
   #keys = new Map<string, KnownApiKey>()
-  /** What came since a reload began; undefined when none is under way. */
+  /** The entries since a reload began; undefined without a reload in progress. */
   #reloaded: Map<string, KnownApiKey> | undefined
   #isLoaded = false
 
-  /** Whether all keys are known: false until something was loaded, from wherever. */
+  /** Whether the keys are known: false until something was loaded, from any source. */
   get isLoaded(): boolean {
     return this.#isLoaded
   }
@@ -37,7 +37,7 @@ export class ApiKeyCache implements Pick<ConfigTarget, 'apply' | 'beginReload' |
     return this.#keys.size
   }
 
-  /** The key with this id, whether or not it has ended. */
+  /** The key with this id, even if it has expired. */
   find(id: string): KnownApiKey | undefined {
     return this.#keys.get(id)
   }
@@ -66,21 +66,21 @@ function put(keys: Map<string, KnownApiKey>, id: string, key: KnownApiKey | unde
   else keys.set(id, key)
 }
 
-/** What an {@link Authenticator} works with. */
+/** Dependencies of an {@link Authenticator}. */
 export interface AuthenticatorParts {
   readonly keys: ApiKeyCache
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** Goes into the digests that the log has in the place of addresses and ids; it is read at each use. */
+  /** Secret of the digests that replace addresses and ids in the log; read at each use. */
   readonly secret: Uint8Array
-  /** Where the threads of a process count failed attempts together; undefined for a thread that counts for itself. */
+  /** Where the threads of a process count failed attempts together; undefined for a thread that counts alone. */
   readonly failures?: SharedMemoryHandle | undefined
-  /** Finds out who asks behind trusted proxies. Default: no proxy is trusted. */
+  /** Finds the client address behind trusted proxies. Default: no proxy is trusted. */
   readonly addresses?: ClientAddresses
 }
 
-/** Why somebody was not let in, as the log has it. */
+/** Why a caller was rejected, for the log. */
 type Rejection = 'no-key' | 'unreadable' | 'no-token' | 'unknown' | 'revoked' | 'expired'
 
 const CHALLENGE = 'Bearer realm="sluice"'
@@ -120,8 +120,8 @@ export class Authenticator {
   }
 
   /**
-   * The caller, if the role of its key suffices. Otherwise a problem: 401, 403, 429, or 503 while no keys are known
-   * yet. `needed`: the required role; `none` for any valid key.
+   * The caller, if the role of its key suffices. Otherwise a problem: 401, 403, 429, or 503 while no keys are known.
+   * `needed`: the required role; `none` for any valid key.
    */
   authenticate(request: RequestOrigin, needed: ApiKeyRole): Principal | Answer {
     const { authorization } = request.headers
@@ -130,7 +130,7 @@ export class Authenticator {
     return token === undefined ? this.#reject('unreadable', undefined, request) : this.#check(token, request, needed)
   }
 
-  /** The same for a key that stands elsewhere than in the header. */
+  /** The same for a key that is not in the header. */
   authenticateKey(apiKey: string, request: RequestOrigin, needed: ApiKeyRole): Principal | Answer {
     const token = readToken(apiKey.trim())
     return token === undefined ? this.#reject('no-token', undefined, request) : this.#check(token, request, needed)
@@ -165,7 +165,7 @@ export class Authenticator {
         reason: rejection,
         limited: retryAfterMs > 0,
         address: this.#digest(address),
-        // A digest, not the id: some clients send the secret in place of the id.
+        // A digest, not the id: some clients send the secret in its place.
         ...(keyId === undefined ? {} : { key: this.#digest(keyId) }),
       })
     }
@@ -182,7 +182,7 @@ function unauthorized(rejection: Rejection): Answer {
   return rejectionAnswer('SLUICE_HTTP_UNAUTHORIZED', DETAILS[rejection], { 'WWW-Authenticate': challenge })
 }
 
-/** The answer to a caller whose role does not suffice. */
+/** The answer to a caller with an insufficient role. */
 export function forbidden(role: ApiKeyRole, needed: ApiKeyRole): Answer {
   const detail = `This API key has the role "${role}". Use one with the role "${needed}", or a higher one.`
   const challenge = `${CHALLENGE}, error="insufficient_scope", scope="${needed}"`
@@ -208,7 +208,7 @@ function rejectionAnswer(
   return problemAnswer(code, { detail, headers: { ...headers, 'Cache-Control': 'no-store' } })
 }
 
-/** What a token says: whose it is, and a hash of its secret. */
+/** The parts of a token: its key, and a hash of its secret. */
 export interface ReadToken {
   /** `slk_<id>`, the visible part. */
   readonly id: string
@@ -220,10 +220,10 @@ const TOKEN = /^(slk_[0-9A-Za-z]{1,64})_([0-9A-Za-z]{1,256})$/
 
 const BEARER = /^Bearer +(\S+) *$/i
 
-/** Compared with when there is no such key, so that it takes as long as when there is one. */
+/** Compared with if there is no such key, so that it takes the same time. */
 const UNKNOWN_KEY_HASH = hashSecret('').toString('hex')
 
-/** The parts of a token; undefined when it looks like none. */
+/** The parts of a token; undefined if it does not look like one. */
 function readToken(text: string): ReadToken | undefined {
   const [, id, secret] = TOKEN.exec(text) ?? []
   return id === undefined || secret === undefined ? undefined : { id, secretHash: hashSecret(secret) }

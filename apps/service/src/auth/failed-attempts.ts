@@ -3,15 +3,15 @@ import { attachSharedMemoryStore, memoryStore, sharedMemoryStore } from '@sluice
 import type { RuleSet } from '@sluice/core/policy'
 import { PolicyEngine } from '@sluice/core/policy'
 
-/** What one attempt came with. */
+/** One attempt. */
 export interface Attempt {
   /** Address of the client. */
   readonly address: string
-  /** The visible part of the key; undefined when none could be read. */
+  /** The visible part of the key; undefined if it could not be read. */
   readonly keyId: string | undefined
 }
 
-/** Addresses and key ids that are counted at once, for each of the two; what it takes is bounded whatever comes. */
+/** Maximum number of counted addresses, and of counted key ids: bounds the memory. */
 const MOST_KEYS = 16_384
 
 const RESOURCE = 'authenticate'
@@ -24,14 +24,14 @@ const RULES: RuleSet = {
   ],
 }
 
-/** Threads that may attach over the life of the process: one that ends unexpectedly leaves its place taken. */
+/** Maximum number of threads over the life of the process: one that ends unexpectedly keeps its place. */
 const MOST_THREADS = 256
 
-/** What failed attempts are counted with. */
+/** Dependencies of {@link FailedAttempts}. */
 export interface FailedAttemptsParts {
   readonly clock: Clock
   readonly random: Random
-  /** The memory that threads count in together; undefined for a thread that counts for itself. */
+  /** The memory that threads share; undefined for a thread that counts alone. */
   readonly shared?: SharedMemoryHandle | undefined
 }
 
@@ -42,7 +42,7 @@ export function sharedFailures(clock: Clock): SharedMemoryHandle {
 
 /**
  * Limits failed attempts to authenticate: 20 per minute from one address, 10 per minute for one key id. Only failures
- * count. Each node counts for all of its threads, in a store of its own, so that a flood of failures does not evict the
+ * count. Each node counts for all of its threads, in a separate store, so that a flood of failures does not evict the
  * counters of callers.
  */
 export class FailedAttempts {
@@ -56,7 +56,7 @@ export class FailedAttempts {
     this.#engine = new PolicyEngine({ store, ruleSet: RULES, clock, random })
   }
 
-  /** Counts a failure. 0 when it was within the limits; else the milliseconds after which one would be again. */
+  /** Counts a failure. Returns 0 if it was within the limits; else the milliseconds until the next one would be. */
   count({ address, keyId }: Attempt): number {
     const { allowed, retryAfterMs } = this.#engine.check({
       resource: RESOURCE,

@@ -2,27 +2,27 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Cidr } from '@sluice/core/internal'
 import { CidrTable, parseCidr, parseIp } from '@sluice/core/internal'
 
-/** The parts of a request that say where it comes from. */
+/** The parts of a request that identify its origin. */
 export interface RequestOrigin {
   readonly headers: IncomingHttpHeaders
-  /** Address of the other end of the connection. */
+  /** Remote address of the connection. */
   readonly remoteAddress: string
 }
 
 /** How a client reached the service. */
 export interface RequestTarget {
-  /** Whether by TLS, as far as is known. */
+  /** Whether over TLS, as far as is known. */
   readonly isSecure: boolean
   /** Host and port; undefined without a `Host` header. */
   readonly host: string | undefined
-  /** Path below which a proxy serves the service, without a slash at the end; undefined when it says none. */
+  /** Path below which a proxy serves the service, without a trailing slash; undefined if it does not send one. */
   readonly prefix: string | undefined
 }
 
-/** A path that may stand in a cookie: segments of plain characters, none of them `.` or `..`. */
+/** A path that is valid in a cookie: segments of plain characters, none of them `.` or `..`. */
 const PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)+$/
 
-/** Maximum number of entries of `X-Forwarded-For` that are read. */
+/** Maximum number of entries read from `X-Forwarded-For`. */
 const MOST_HOPS = 32
 
 /** An address with a port, as some proxies write it. */
@@ -40,8 +40,8 @@ export class ClientAddresses {
   }
 
   /**
-   * The address of the connection, or, if that is a trusted proxy, the last one in `X-Forwarded-For` that is not. An
-   * entry that is no address ends the search at the hop before it: what stands there may be written by the client.
+   * The address of the connection or, if that is a trusted proxy, the last one in `X-Forwarded-For` that is not. An
+   * entry that is not an address ends the search at the hop before it: the client may have written it.
    */
   of({ headers, remoteAddress }: RequestOrigin): string {
     const forwarded = headers['x-forwarded-for']
@@ -60,8 +60,8 @@ export class ClientAddresses {
   }
 
   /**
-   * How the client reached the service: as a trusted proxy says in `X-Forwarded-Proto`, `X-Forwarded-Host` and
-   * `X-Forwarded-Prefix`, else as the connection shows.
+   * How the client reached the service: according to `X-Forwarded-Proto`, `X-Forwarded-Host` and `X-Forwarded-Prefix`
+   * of a trusted proxy, else according to the connection.
    */
   target({ headers, remoteAddress }: RequestOrigin): RequestTarget {
     const forwarded = this.#isTrusted(remoteAddress) ? headers : {}

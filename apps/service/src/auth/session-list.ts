@@ -1,23 +1,23 @@
-/** A session as all nodes list it. Plain data; times are in milliseconds since 1970. */
+/** A session as shared by all nodes. Plain data; times are in milliseconds since 1970. */
 export interface SessionRecord {
   readonly id: string
   readonly keyId: string
   readonly createdAt: number
   readonly expiresAt: number
-  /** To the minute. */
+  /** Rounded to minutes. */
   readonly lastSeenAt: number
   /** Network of the browser. */
   readonly address: string
   readonly browser: string
 }
 
-/** A session that was ended before its time. */
+/** A session that ended early. */
 export interface EndedSession extends Pick<SessionRecord, 'id' | 'keyId' | 'createdAt' | 'expiresAt'> {}
 
-/** The sessions that are not valid although their ticket is. */
+/** Sessions that are invalid although their ticket is valid. */
 export interface EndedSessions {
   readonly ended: readonly EndedSession[]
-  /** By key id: sessions of this key that began then or before are ended. */
+  /** By key id: sessions of this key that began at this time or earlier have ended. */
   readonly cutoffs: Readonly<Record<string, number>>
 }
 
@@ -34,13 +34,13 @@ export const IDLE_MS = 1_800_000
 /** A session ends this long after it began, whether or not it is used. */
 export const LONGEST_MS = 43_200_000
 
-/** Sessions that one key has at once. */
+/** Maximum number of sessions per key. */
 const MOST_PER_KEY = 50
 
-/** Ended sessions of one key that are listed one by one. */
+/** Maximum number of ended sessions per key that are listed individually. */
 const MOST_ENDED_PER_KEY = 100
 
-/** The list with one more session. The oldest of its key ends if there are too many. */
+/** Adds a session. The oldest of its key ends if there are too many. */
 export function withSession(list: SessionList, session: SessionRecord): SessionList {
   const next = { ...list, sessions: [...list.sessions.filter(({ id }) => id !== session.id), session] }
   const own = next.sessions.filter(({ keyId }) => keyId === session.keyId)
@@ -48,7 +48,7 @@ export function withSession(list: SessionList, session: SessionRecord): SessionL
   return surplus.reduce<SessionList>((shorter, one) => withoutSession(shorter, one), next)
 }
 
-/** The list with one session ended. */
+/** Ends a session. */
 export function withoutSession(list: SessionList, ended: EndedSession): SessionList {
   const { id, keyId, createdAt, expiresAt } = ended
   return bounded({
@@ -58,7 +58,7 @@ export function withoutSession(list: SessionList, ended: EndedSession): SessionL
   })
 }
 
-/** The list with the last use of a session. */
+/** Updates the last use of a session. */
 export function withUse(list: SessionList, id: string, atMs: number): SessionList {
   const sessions = list.sessions.map((session) =>
     session.id === id && session.lastSeenAt < atMs ? { ...session, lastSeenAt: atMs } : session,
@@ -66,7 +66,7 @@ export function withUse(list: SessionList, id: string, atMs: number): SessionLis
   return { ...list, sessions }
 }
 
-/** Both lists as one. What one of them ended is ended. The order does not matter. */
+/** Merges two lists. A session that ended in either has ended. The order does not matter. */
 export function mergedSessions(one: SessionList, other: SessionList): SessionList {
   const sessions = new Map(one.sessions.map((session) => [session.id, session]))
   for (const session of other.sessions) {
@@ -80,7 +80,7 @@ export function mergedSessions(one: SessionList, other: SessionList): SessionLis
   return { ...both, sessions: [...sessions.values()].filter((session) => !isEnded(both, session)) }
 }
 
-/** The list without what has expired by itself. A cut-off is needed for as long as a session may last. */
+/** Removes expired entries. A cut-off is needed for as long as a session may last. */
 export function withoutExpired(list: SessionList, nowMs: number): SessionList {
   const cutoffs = Object.entries(list.cutoffs).filter(([, at]) => at + LONGEST_MS > nowMs)
   return {
@@ -92,10 +92,10 @@ export function withoutExpired(list: SessionList, nowMs: number): SessionList {
   }
 }
 
-/** Uses are noted to the minute, so an idle session is listed for a minute longer. */
+/** Uses are rounded to minutes, so an idle session is listed for a minute longer. */
 const MINUTE_MS = 60_000
 
-/** Whether a session was ended before its time. */
+/** Whether a session ended early. */
 export function isEnded(
   { ended, cutoffs }: EndedSessions,
   { id, keyId, createdAt }: Pick<EndedSession, 'id' | 'keyId' | 'createdAt'>,
@@ -103,7 +103,7 @@ export function isEnded(
   return createdAt <= (cutoffs[keyId] ?? 0) || ended.some((one) => one.id === id)
 }
 
-/** Turns the oldest ended sessions of a key into a cut-off where there are too many. */
+/** Replaces the oldest ended sessions of a key by a cut-off if there are too many. */
 function bounded(list: SessionList): SessionList {
   const byKey = Map.groupBy(list.ended, ({ keyId }) => keyId)
   const crowded = [...byKey].filter(([, ended]) => ended.length > MOST_ENDED_PER_KEY)

@@ -1,5 +1,5 @@
 import type { Logger, NowMs, Sleep } from '@sluice/runtime'
-import type { SharedDocument } from '../alerts/cluster-state.ts'
+import type { SharedDocument } from '../config/shared-document.ts'
 import { errorFields } from '../observability/error-fields.ts'
 import type { MainThread } from '../thread-messages/message-bus.ts'
 import type { EndedSession, EndedSessions, SessionList, SessionRecord } from './session-list.ts'
@@ -13,7 +13,7 @@ export interface SessionMessages {
   'sessions.use': (id: string, atMs: number) => void
   /** To the main thread. Resolves when the session is ended in all threads of this node. */
   'sessions.end': (session: EndedSession) => void
-  /** To the main thread: sessions that go on, of all nodes. */
+  /** To the main thread: active sessions of all nodes. */
   'sessions.list': () => readonly SessionRecord[]
   /** To the main thread: sessions that were ended. */
   'sessions.ended': () => EndedSessions
@@ -28,26 +28,26 @@ export interface SessionRegistryParts {
   readonly nowMs: NowMs
   readonly sleep: Sleep
   readonly log: Logger
-  /** Whether other nodes use the same document. Without, it is read once. */
+  /** Whether other nodes use the same document. Otherwise it is read once. */
   readonly isShared: boolean
 }
 
 const POLL_MS = 2000
 
-/** Only one of this many failures in a row is logged: one per minute. */
+/** Only one of this many consecutive failures is logged: one per minute. */
 const TOLD_EVERY = 30
 
 const MOST_TRIES = 5
 
 /**
- * The sessions of all nodes, in the main thread of each. A change counts here at once. It is written to the shared
- * document as soon as that can be reached; until then this node keeps it.
+ * The sessions of all nodes, in the main thread of each. A change is effective here at once. It is written to the
+ * shared document as soon as that is reachable; until then this node keeps it.
  */
 export class SessionRegistry {
   readonly #parts: SessionRegistryParts
   readonly #stopped = new AbortController()
   #list: SessionList = NO_SESSIONS
-  /** Whether the list has changes that the document does not have. */
+  /** Whether the list has changes that are not yet in the document. */
   #isAhead = false
   #syncing: Promise<void> | undefined
   #running: Promise<void> | undefined
@@ -59,7 +59,7 @@ export class SessionRegistry {
     threads.handleInMain('sessions.begin', (session) => this.#change(withSession(this.#list, session)))
     threads.handleInMain('sessions.use', (id, atMs) => {
       this.#list = withUse(this.#list, id, atMs)
-      // Written with the next poll: a use is worth no write of its own.
+      // Written with the next poll: a use is not worth a separate write.
       this.#isAhead = true
     })
     threads.handleInMain('sessions.end', (session) => this.#change(withoutSession(this.#list, session)))
@@ -73,7 +73,7 @@ export class SessionRegistry {
     this.#running = this.#follow()
   }
 
-  /** Writes what is not written yet, once. */
+  /** Writes pending changes, once. */
   async stop(): Promise<void> {
     this.#stopped.abort()
     await this.#running
@@ -84,7 +84,7 @@ export class SessionRegistry {
     this.#list = next
     this.#isAhead = true
     await this.#tellThreads()
-    // Not awaited: a session begins and ends here, whether or not the database can be reached.
+    // Not awaited: sessions begin and end here even if the database is unreachable.
     void this.#sync()
   }
 
@@ -101,7 +101,7 @@ export class SessionRegistry {
     }
   }
 
-  /** One at a time; a call while one runs waits for it and starts another. */
+  /** One at a time; a call during another one waits for it and starts again. */
   #sync(): Promise<void> {
     const next = (this.#syncing ?? Promise.resolve()).then(() => this.#merge())
     this.#syncing = next
@@ -132,7 +132,7 @@ export class SessionRegistry {
     if (hasOtherEnds(list, before)) await this.#tellThreads()
     if (!this.#isAhead) return true
     const isWritten = await document.write(JSON.stringify(list), stored?.revision ?? 0)
-    // What changed during the write is written with the next one.
+    // Changes made during the write are written with the next one.
     if (isWritten && this.#list === list) this.#isAhead = false
     return isWritten
   }

@@ -9,11 +9,11 @@ import type { ThreadGroup } from '../thread-messages/message-bus.ts'
 import type { ApiKeyCache, KnownApiKey } from './authenticator.ts'
 import { forbidden } from './authenticator.ts'
 import type { ClientAddresses, RequestOrigin } from './request-origin.ts'
+import type { SessionTicket } from './session-cookie.ts'
+import { cookieIn, SessionTickets, sessionCookie } from './session-cookie.ts'
 import type { EndedSessions, SessionRecord } from './session-list.ts'
 import { IDLE_MS, isEnded, LONGEST_MS } from './session-list.ts'
 import type { SessionMessages } from './session-registry.ts'
-import type { SessionTicket } from './session-ticket.ts'
-import { cookieIn, SessionTickets, sessionCookie } from './session-ticket.ts'
 
 /** Options of {@link Sessions}. */
 export interface SessionsParts {
@@ -23,22 +23,22 @@ export interface SessionsParts {
   readonly secret: Uint8Array
   readonly threads: ThreadGroup<SessionMessages>
   readonly addresses: ClientAddresses
-  /** Path of the cookie where no proxy names one. */
+  /** Path of the cookie if no proxy sends one. */
   readonly basePath: string
   /** Creates unguessable names. */
   readonly newId: () => string
 }
 
-/** A session that goes on. */
+/** An active session. */
 export interface FoundSession {
   readonly ticket: SessionTicket
   readonly key: KnownApiKey
 }
 
-/** A ticket is renewed when it is older. */
+/** Age after which a ticket is renewed. */
 const RENEW_AFTER_MS = 60_000
 
-/** Clocks of nodes may differ by so much. */
+/** Tolerated clock skew between nodes. */
 const MOST_SKEW_MS = 5 * 60_000
 
 const LONGEST_BROWSER = 120
@@ -57,12 +57,12 @@ export class Sessions {
     })
   }
 
-  /** Whether a request comes with the cookie of a session, valid or not. */
+  /** Whether a request has a session cookie, valid or not. */
   hasCookie({ headers }: RequestOrigin): boolean {
     return cookieIn(headers.cookie, this.tickets.cookieName) !== undefined
   }
 
-  /** Begins a session for a key that was authenticated. */
+  /** Begins a session for an authenticated key. */
   async begin(principal: Principal, request: RequestOrigin): Promise<FoundSession & { readonly cookie: string }> {
     const { keys, threads, newId, addresses, basePath } = this.#parts
     const nowMs = this.#nowMs()
@@ -74,7 +74,7 @@ export class Sessions {
       createdAt: nowMs,
       expiresAt: nowMs + LONGEST_MS,
       activeAt: nowMs,
-      // A browser that is on an https page says so, also behind a proxy that does not.
+      // The browser reports https itself, even behind a proxy that does not.
       isSecure: target.isSecure || request.headers.origin?.startsWith('https://') === true,
       path: target.prefix ?? basePath,
     }
@@ -82,7 +82,7 @@ export class Sessions {
     return { ticket, key: keys.find(principal.id)!, cookie: this.#cookieOf(ticket) }
   }
 
-  /** The session of a request; undefined when it has none that goes on. */
+  /** The session of a request; undefined without an active one. */
   async find({ headers }: RequestOrigin): Promise<FoundSession | undefined> {
     const text = cookieIn(headers.cookie, this.tickets.cookieName)
     const ticket = text === undefined ? undefined : this.tickets.read(text)
@@ -94,7 +94,7 @@ export class Sessions {
   }
 
   /**
-   * The caller, if its session goes on and the role suffices; otherwise a problem. `isChange`: whether it must show
+   * The caller, if its session is active and the role suffices; otherwise a problem. `isChange`: whether it must prove
    * that the request comes from the page itself.
    */
   async authenticate(
@@ -122,7 +122,7 @@ export class Sessions {
     return sessionCookie(this.tickets.cookieName, ticket)
   }
 
-  /** All sessions that go on, newest first, with their keys. */
+  /** All active sessions, newest first, with their keys. */
   async list(): Promise<readonly (SessionRecord & { readonly key: KnownApiKey })[]> {
     const { threads, keys } = this.#parts
     const sessions = await threads.callMain('sessions.list')
@@ -134,25 +134,25 @@ export class Sessions {
       .toSorted((one, other) => other.createdAt - one.createdAt)
   }
 
-  /** The cookie of a ticket that was just used; undefined while it is new enough. */
+  /** The renewed cookie of a ticket that was just used; undefined while it is recent enough. */
   renewal(ticket: SessionTicket): Promise<string | undefined> {
     return this.#renew(ticket)
   }
 
-  /** The answer to a request that a page of another site may have made. */
+  /** The answer to a request that may come from another site. */
   rejectForeign(request: RequestOrigin): Answer | undefined {
     const { headers } = request
     const site = headers['sec-fetch-site']
     if (site !== undefined) return site === 'same-origin' || site === 'none' ? undefined : FOREIGN
     const { origin } = headers
-    // Not a browser, or one that sends neither: then the token alone decides.
+    // Not a browser, or one that sends neither: then only the token decides.
     if (origin === undefined) return undefined
     const host = URL.parse(origin)?.host
     const own = this.#parts.addresses.target(request).host
     return host !== undefined && (host === own || host === headers.host) ? undefined : FOREIGN
   }
 
-  /** The answer to a change without the token of its session. */
+  /** The answer to a change without the CSRF token of its session. */
   rejectToken({ headers }: RequestOrigin, { id }: SessionTicket): Answer | undefined {
     const given = headers['x-csrf-token']
     return typeof given === 'string' && this.tickets.hasCsrfToken(id, given) ? undefined : NO_TOKEN
@@ -170,12 +170,12 @@ export class Sessions {
     return sessionCookie(this.tickets.cookieName, ticket, { text: this.tickets.write(ticket), maxAgeSeconds })
   }
 
-  /** Idle time does not count: a stream shows what happens to somebody who only looks. */
+  /** Idle time does not count: a stream has an attentive reader without requests. */
   #goesOn(ticket: SessionTicket): boolean {
     return this.#keyOf(ticket) !== undefined
   }
 
-  /** The key of a session that was not ended; undefined when the session or its key has ended. */
+  /** The key of an active session; undefined if the session or its key has ended. */
   #keyOf(ticket: SessionTicket): KnownApiKey | undefined {
     const nowMs = this.#nowMs()
     const ended = this.#ended

@@ -2,7 +2,7 @@ import type { Operation, OperationId } from '@sluice/contract'
 import type { Answer, RequestContext } from '../operations/handler.ts'
 import { problemAnswer } from '../operations/problems.ts'
 
-/** What a request asks for: its decoded parameters, and its body as JSON that is not decoded yet. */
+/** A request: its decoded parameters, and its body as undecoded JSON. */
 export interface TenantInput {
   readonly parameters: Fields
   readonly body: unknown
@@ -18,16 +18,16 @@ type Fields = Readonly<Record<string, unknown>>
 
 const DIMENSION = 'tenant'
 
-/** Who else a question may be about: users, keys, addresses and descriptors are counted for all tenants together. */
+/** Other identities in a query: users, keys, addresses and descriptors are counted for all tenants together. */
 const OTHER_CALLERS = ['user', 'userId', 'apiKey', 'ip', 'clientIp', 'descriptors'] as const
 
-/** The names of the field that says which tenant calls. */
+/** Names of the field with the tenant. */
 const TENANT_FIELDS = ['tenant', 'tenantId'] as const
 
-/** Whose usage is not the tenant's: the counters of a service too are of all tenants together. */
+/** Usage that does not belong to the tenant: counters of a service are shared by all tenants too. */
 const OTHER_COUNTERS: readonly string[] = [...OTHER_CALLERS, 'service']
 
-/** What a reset of a tenant may hold: under a resource there are counters that all tenants share. */
+/** Valid fields of a reset by a tenant: counters of a resource are shared by all tenants. */
 const RESET_FIELDS: ReadonlySet<string> = new Set([...TENANT_FIELDS, 'units', 'note'])
 
 /**
@@ -65,7 +65,7 @@ const TENANT_OPERATIONS: Readonly<Partial<Record<OperationId, Narrowing>>> = {
   endSession: unchanged,
 }
 
-/** The answer to the key of a tenant, where an operation concerns all tenants. */
+/** The answer to a tenant key if an operation concerns all tenants. */
 export function notForTenants(role: Operation['role']): Answer {
   return forbidden(
     'This API key is of a tenant, and this operation concerns all tenants. Use a key without a tenant, with the ' +
@@ -74,17 +74,17 @@ export function notForTenants(role: Operation['role']): Answer {
 }
 
 /**
- * How requests with the key of a tenant are narrowed to that tenant; undefined for operations that such keys cannot
- * call. Narrowing comes before decoding, because a body need not name the tenant of the key. Bodies of another form
- * pass unchanged: decoding rejects them.
+ * How requests with a tenant key are narrowed to that tenant; undefined for operations that such keys cannot call. Runs
+ * before decoding, because a body need not name the tenant of the key. Bodies of another form pass unchanged: decoding
+ * rejects them.
  */
 export function narrowingOf(id: string): Narrowing | undefined {
   return Object.hasOwn(TENANT_OPERATIONS, id) ? TENANT_OPERATIONS[id as OperationId] : undefined
 }
 
 /**
- * The reports of rules that a key may see: for the key of a tenant, those of rules that count tenants. A tenant does
- * not see how others are counted, or the totals of all tenants.
+ * The reports of rules that a key may see: for a tenant key, those of rules that count tenants. A tenant does not see
+ * how others are counted, or the totals of all tenants.
  */
 export function ownRules<R extends { readonly dimension: string }>(
   rules: readonly R[],
@@ -98,7 +98,7 @@ function unchanged(input: TenantInput): TenantInput {
   return input
 }
 
-/** A call of the tenant, which need not say so. */
+/** A call of the tenant, which need not name it. */
 function asTenant({ parameters, body }: TenantInput, tenant: string): TenantInput | Answer {
   const own = ownCall(body, tenant)
   return own === undefined ? otherTenant() : { parameters, body: own }
@@ -113,7 +113,7 @@ function allAsTenant(input: TenantInput, tenant: string): TenantInput | Answer {
 }
 
 /**
- * The call with the tenant in it; undefined when it names another tenant. Anything else passes to decoding unchanged.
+ * The call with the tenant filled in; undefined if it names another tenant. Anything else passes to decoding unchanged.
  */
 function ownCall(call: unknown, tenant: string): unknown {
   if (!hasFields(call)) return call ?? null
@@ -122,7 +122,7 @@ function ownCall(call: unknown, tenant: string): unknown {
   return named.every((name) => call[name] === tenant) ? call : undefined
 }
 
-/** A question about a call of the tenant. */
+/** A query about a call of the tenant. */
 function aboutTenant(input: TenantInput, tenant: string): TenantInput | Answer {
   const { body } = input
   const other = hasFields(body) ? OTHER_CALLERS.find((name) => Object.hasOwn(body, name)) : undefined
@@ -143,7 +143,7 @@ function usageOfTenant(input: TenantInput, tenant: string): TenantInput | Answer
   return isOwn ? withParameters(input, { tenant }) : otherTenant()
 }
 
-/** A list of entries, or the key of one: the tenant's own. */
+/** A list of entries, or the key of one, of the tenant. */
 function entriesOfTenant(input: TenantInput, tenant: string): TenantInput | Answer {
   return withParameters(input, { dimension: DIMENSION, entity: tenant })
 }
@@ -159,7 +159,7 @@ function bulkOf(field: 'overrides' | 'members'): Narrowing {
   }
 }
 
-/** Whether an entry is the tenant's, or none at all. */
+/** Whether an entry belongs to the tenant, or is not an entry. */
 function isOwnEntry(entry: unknown, tenant: string): boolean {
   if (!hasFields(entry)) return true
   return (
@@ -168,7 +168,7 @@ function isOwnEntry(entry: unknown, tenant: string): boolean {
   )
 }
 
-/** The request with these parameters, which it may leave out and must not set otherwise. */
+/** The request with these parameters, which it may omit but not contradict. */
 function withParameters(input: TenantInput, needed: Readonly<Record<string, string>>): TenantInput | Answer {
   const { parameters, body } = input
   const isOwn = Object.entries(needed).every(([name, value]) => (parameters[name] ?? value) === value)
@@ -184,7 +184,7 @@ function hasFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The same whether there is such a tenant or entry, or not. */
+/** The same answer whether the tenant or entry exists or not. */
 function otherTenant(): Answer {
   return forbidden('This API key is of one tenant, and the request is about another or about callers of no tenant.')
 }

@@ -12,7 +12,7 @@ describe('errorFields', () => {
       new SluiceError('SLUICE_INVALID_KEY', {
         problem: 'the key cannot be used',
         received: 'ann@example.com',
-        expected: 'a text',
+        expected: 'a string',
       }),
       new RuntimeError('SLUICE_RUNTIME_INVALID_OPTION', {
         received: 'ann@example.com',

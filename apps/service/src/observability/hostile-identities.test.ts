@@ -31,7 +31,7 @@ import { OtlpTracing } from './tracing/otlp-tracing.ts'
 // The libraries import `node:process`, which opens the standard input. It keeps no process alive, but is there.
 afterAll(() => void process.stdin.unref())
 
-/** In every identity that is sent, and nowhere else; no way of writing a text changes it. */
+/** In every identity that is sent, and nowhere else; no way of writing a string changes it. */
 const MARK = 'Zq9Xw7Vu'
 
 const RULES: RuleSet = {

@@ -5,59 +5,59 @@ import { etagOf } from '@sluice/contract'
 
 /** The caller, as identified by an API key. */
 export interface Principal {
-  /** The visible part of the key, or what it is called in the audit log. */
+  /** The visible part of the key, or its name in the audit log. */
   readonly id: string
   readonly name: string
   readonly role: ApiKeyRole
-  /** The only tenant that the key is good for; undefined for one that is good for all. */
+  /** The only tenant that the key is valid for; undefined for all. */
   readonly tenant?: string | undefined
-  /** Set for a browser that is signed in. */
+  /** Set for a browser session. */
   readonly session?: PrincipalSession
 }
 
 /** The session of a caller. */
 export interface PrincipalSession {
   readonly id: string
-  /** `Set-Cookie` header that renews it; undefined when it is new enough. */
+  /** `Set-Cookie` header that renews it; undefined if it is recent enough. */
   readonly renewal: string | undefined
-  /** Whether it goes on; for streams, which outlast the check at their start. */
+  /** Whether it is still valid; for streams, which outlast the check at their start. */
   readonly goesOn: () => boolean
 }
 
-/** What every handler receives besides what its operation declares. */
+/** What every handler receives besides the parameters and body of its operation. */
 export interface RequestContext {
   readonly headers: IncomingHttpHeaders
-  /** What `If-Match` or `If-None-Match` asks for; undefined without them, and where the operation takes neither. */
+  /** The condition of `If-Match` or `If-None-Match`; undefined without them, or if the operation supports neither. */
   readonly precondition: Precondition | undefined
-  /** Set where the operation asks for a role. */
+  /** Set if the operation requires a role. */
   readonly principal: Principal | undefined
-  /** Address of the other end of the connection. */
+  /** Remote address of the connection. */
   readonly remoteAddress: string
-  /** Aborted when the client is gone before it is answered. */
+  /** Aborted if the client disconnects before it is answered. */
   readonly signal: AbortSignal
 }
 
-/** An answer that goes on: server-sent events. */
+/** A streaming answer: server-sent events. */
 export interface StreamAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** Begins to write; `write` says false when the client reads too slowly. Returns what ends it. */
+  /** Starts the stream; `write` returns false if the client reads too slowly. Returns a function that stops it. */
   readonly stream: (write: (text: string) => boolean, end: () => void) => () => void
 }
 
-/** A request to operation `Id`: its parameters and body are decoded as the table of operations declares them. */
+/** A request to operation `Id`, with parameters and body decoded as its definition declares them. */
 export type OperationRequest<Id extends OperationId> = RequestContext & OperationInput<Id>
 
-/** What a handler answers with. */
+/** Result of a handler. */
 export type Reply = Answer | FileAnswer | StreamAnswer
 
-/** One handler for each of these operations, which answers at once when it can. */
+/** One handler for each of these operations. Synchronous where possible. */
 export type OperationHandlers<Id extends OperationId> = Handlers<RequestContext, Reply, Id>
 
-/** The operations that every listener answers by itself. */
+/** Operations that every listener implements itself. */
 export type ListenerOperation = 'livez' | 'readyz' | 'openapi'
 
-/** A decoded request to any operation, for code that treats all operations alike. */
+/** A decoded request to any operation, for generic code. */
 export interface AnyRequest extends RequestContext {
   readonly parameters: object
   readonly body: unknown
@@ -66,10 +66,10 @@ export interface AnyRequest extends RequestContext {
 /** The handler of any operation. */
 export type AnyHandler = (request: AnyRequest) => Reply | Promise<Reply>
 
-/** What goes back to a client. */
+/** A response. */
 export interface Answer {
   readonly status: number
-  /** All headers but those that Node adds itself (`Date`, `Connection`, `Keep-Alive`). */
+  /** All headers except those that Node adds itself (`Date`, `Connection`, `Keep-Alive`). */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
@@ -79,17 +79,17 @@ export interface FileAnswer extends Omit<Answer, 'body'> {
   readonly bytes: Uint8Array
 }
 
-/** On every answer: browsers must not guess another type of content than the one that is said. */
+/** On every answer: browsers must not guess another content type. */
 export const NO_SNIFF = { 'X-Content-Type-Options': 'nosniff' } as const
 
-/** What a handler may add to an answer with a JSON body. */
+/** Options of {@link jsonAnswer}. */
 export interface JsonAnswerOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Default: `application/json`. */
   readonly mediaType?: string
 }
 
-/** An answer whose body is `json` and a line end, so that the prompt of a terminal comes on a line of its own. */
+/** An answer with a JSON body and a line end, so that a terminal prompt starts on a new line. */
 export function jsonAnswer(status: number, json: string, options: JsonAnswerOptions = {}): Answer {
   const body = `${json}\n`
   const headers = {
@@ -100,15 +100,12 @@ export function jsonAnswer(status: number, json: string, options: JsonAnswerOpti
   return { status, headers, body }
 }
 
-/**
- * Makes something of a value: at once when it is there, by promise when it is one. Stores that answer at once stay
- * quick.
- */
+/** Transforms a value or a promise of it. Stays synchronous for values, so synchronous stores stay fast. */
 export function thenMaybe<T, R>(value: T | Promise<T>, use: (value: T) => R | Promise<R>): R | Promise<R> {
   return value instanceof Promise ? value.then(use) : use(value)
 }
 
-/** What an answer says besides its value. */
+/** Options of {@link adminAnswer}. */
 export interface AdminAnswerOptions {
   /** Default: 200. */
   readonly status?: number
@@ -117,7 +114,7 @@ export interface AdminAnswerOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** An answer with this value as JSON. Not cacheable: it depends on the caller and on the instant. */
+/** An answer with this value as JSON. Not cacheable: it depends on the caller and the time. */
 export function adminAnswer(value: unknown, options: AdminAnswerOptions = {}): Answer {
   return jsonAnswer(options.status ?? 200, JSON.stringify(value), { headers: headersOf(options) })
 }

@@ -3,18 +3,18 @@ import type { Answer, OperationHandlers } from './handler.ts'
 import { jsonAnswer } from './handler.ts'
 import { problemAnswer } from './problems.ts'
 
-/** How one thing stands that the service depends on. */
+/** State of one dependency of the service. */
 export interface HealthCheck extends ReadinessCheck {
-  /** What is wrong. Where `ready` is true, a reason makes the service degraded. Default: none. */
+  /** Problems. If `ready` is true, a reason makes the service degraded. Default: none. */
   readonly reasons?: readonly ReadinessReason[]
 }
 
-/** Finds out how something stands. It does not fail. */
+/** Checks a dependency. Never fails. */
 export type CheckHealth = () => HealthCheck | Promise<HealthCheck>
 
 const NO_STORE = { 'Cache-Control': 'no-store' }
 
-/** Whether requests should be sent here: not before startup is complete, and not once shutdown begins. */
+/** Whether requests should be sent here: not before startup is complete, and not after shutdown has begun. */
 export class Readiness {
   #checks: readonly CheckHealth[]
   #isStopping = false
@@ -23,24 +23,22 @@ export class Readiness {
     this.#checks = checks
   }
 
-  /** Adds checks of what was made after it. */
+  /** Adds checks of parts that were created later. */
   add(checks: readonly CheckHealth[]): void {
     this.#checks = [...this.#checks, ...checks]
   }
 
-  /** From now on it is not ready. */
+  /** Not ready from now on. */
   beginStop(): void {
     this.#isStopping = true
   }
 
-  /** All that is wrong now. */
+  /** All current problems. */
   async reasons(): Promise<readonly ReadinessReason[]> {
     return reasonsOf(await this.#look())
   }
 
-  /**
-   * 200 with how everything stands, or 503 with the same. A service that decides with something wrong is degraded: 200.
-   */
+  /** 200 or 503 with the state of all dependencies. A service that decides despite a problem is degraded: 200. */
   async answer(): Promise<Answer> {
     const looked = await this.#look()
     const checks = looked.map(({ name, ready, detail }): ReadinessCheck => ({ name, ready, detail }))
@@ -78,8 +76,8 @@ const STOPPING: HealthCheck = {
 const ALIVE = jsonAnswer(200, '{"status":"ok"}', { headers: { 'Cache-Control': 'no-store' } })
 
 /**
- * `livez`: 200 while the process answers at all. It depends on nothing else, because a restart would not bring back
- * anything else. `readyz`: whether requests should be sent here.
+ * `livez`: 200 while the process answers at all. Depends on nothing else, because a restart would not fix anything
+ * else. `readyz`: whether requests should be sent here.
  */
 export function healthHandlers(readiness: Readiness): OperationHandlers<'livez' | 'readyz'> {
   return {

@@ -5,7 +5,7 @@ import { RULE_SET_SCHEMA } from '@sluice/core/internal'
 import type { OperationHandlers } from './handler.ts'
 import { jsonAnswer } from './handler.ts'
 
-/** The OpenAPI document of the service: the table of operations, and the schemas of rules that the engine checks by. */
+/** The OpenAPI document of the service: the operation table, and the schemas of the rule engine. */
 export function serviceDocument(version: string): OpenApiDocument {
   const components = componentsOf(RULE_SET_SCHEMA, { root: 'RuleSet', definitions: { rule: 'PolicyRule' } })
   return openApiDocument({ version, components: components as Parameters<typeof openApiDocument>[0]['components'] })
@@ -17,5 +17,5 @@ export function documentHandlers(document: OpenApiDocument): OperationHandlers<'
   return { openapi: () => answer }
 }
 
-/** Version of the service, as its package.json has it. */
+/** Version of the service, from its package.json. */
 export const VERSION: string = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version

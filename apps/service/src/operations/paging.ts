@@ -5,8 +5,8 @@ import { invalidRequest } from './problems.ts'
 const USUAL_ITEMS = 100
 
 /**
- * A page of a list that is there as a whole. A page begins after the item that the last one ended with, by its name; a
- * list in which that item is gone has to be read from the beginning.
+ * A page of a complete list. A page starts after the item that the previous one ended with, by name; if that item is
+ * gone, the list must be read from the start.
  */
 export function pageOfList<T>(
   items: readonly T[],

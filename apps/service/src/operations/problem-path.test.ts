@@ -8,7 +8,7 @@ function placeOf(path: string): string | undefined {
 }
 
 describe('a problem', () => {
-  it('names places as they are in the body, also within its texts', () => {
+  it('names places as they are in the body, also within its strings', () => {
     const problem = {
       path: '/rules/3/name',
       received: 'as in /rules/2',

@@ -6,15 +6,15 @@ import type { RuleSetProblem } from '@sluice/core/policy'
 import type { Answer } from './handler.ts'
 import { jsonAnswer } from './handler.ts'
 
-/** Seconds after which a database that was away is worth another try. */
+/** `Retry-After` in seconds if the database is unavailable. */
 export const RETRY_AFTER_SECONDS = '2'
 
-/** The same for the store of the counters: a breaker tries it again after about as long. */
+/** `Retry-After` in seconds if the store of the counters is unavailable: the breaker probes it after about as long. */
 const STORE_RETRY_AFTER_SECONDS = '1'
 
 const NOT_KEPT = { 'Cache-Control': 'no-store' }
 
-/** Ends a request with a problem. Thrown by handlers, and turned into its answer before it leaves them. */
+/** Ends a request with a problem. Thrown by handlers. */
 export class ProblemError extends Error {
   override readonly name = 'ProblemError'
   readonly answer: Answer
@@ -34,7 +34,7 @@ export function problemError(
   return new ProblemError(problemOf(code, { detail, headers }))
 }
 
-/** Ends a request with something in it that cannot be used. */
+/** Ends a request with an invalid part. */
 export function invalidRequest(...problems: readonly FieldProblem[]): ProblemError {
   return new ProblemError(invalidRequestAnswer({ problems }))
 }
@@ -44,7 +44,7 @@ export function notFound(what: string): ProblemError {
   return problemError('SLUICE_HTTP_NOT_FOUND', `There is no ${what}.`)
 }
 
-/** Something else is there than `If-Match` or `If-None-Match` asks for. `what`: what is there. */
+/** The condition of `If-Match` or `If-None-Match` is not met. `what`: the existing state. */
 export function changedMeanwhile(what: string): ProblemError {
   const action = 'Read it again, and repeat the change with the new ETag if it still applies.'
   return problemError(
@@ -53,19 +53,16 @@ export function changedMeanwhile(what: string): ProblemError {
   )
 }
 
-/** How an error of the library is answered. */
+/** The problem for an error of the library. */
 interface ErrorAnswer {
   readonly problem: ProblemCode
-  /**
-   * Default: the message of the error. A text of its own where that may name things inside, such as addresses of
-   * servers.
-   */
+  /** Default: the message of the error. Replaced if that may contain internals, such as addresses of servers. */
   readonly detail?: string
-  /** Seconds after which it is worth another try. Default: none. */
+  /** `Retry-After` in seconds. Default: none. */
   readonly retryAfter?: string
 }
 
-/** The errors that become a problem document of their own. All others are 500; the log has the details. */
+/** Errors with a problem document. All others are 500; the log has the details. */
 const ERROR_ANSWERS: Partial<Readonly<Record<SluiceError['code'], ErrorAnswer>>> = {
   SLUICE_CONFIG_UNAVAILABLE: {
     problem: 'SLUICE_HTTP_CONFIG_UNAVAILABLE',
@@ -77,7 +74,7 @@ const ERROR_ANSWERS: Partial<Readonly<Record<SluiceError['code'], ErrorAnswer>>>
   SLUICE_CONFIG_NOT_WRITABLE: { problem: 'SLUICE_HTTP_CONFIG_NOT_WRITABLE' },
   SLUICE_STORE_UNAVAILABLE: {
     problem: 'SLUICE_HTTP_STORE_UNAVAILABLE',
-    detail: 'The store of the counters cannot be reached, and nothing was changed. Try again.',
+    detail: 'The store of the counters is unreachable, and nothing was changed. Try again.',
     retryAfter: STORE_RETRY_AFTER_SECONDS,
   },
   SLUICE_OUTCOME_UNKNOWN: {
@@ -104,7 +101,7 @@ const ERROR_ANSWERS: Partial<Readonly<Record<SluiceError['code'], ErrorAnswer>>>
   SLUICE_INVALID_KEY: { problem: 'SLUICE_HTTP_INVALID_REQUEST' },
 }
 
-/** The answer to what a handler threw; undefined for what no client is at fault for. */
+/** The answer to an error of a handler; undefined if no client caused it. */
 export function answerToError(error: unknown): Answer | undefined {
   if (error instanceof ProblemError) return error.answer
   if (!isSluiceError(error)) return undefined
@@ -116,8 +113,8 @@ export function answerToError(error: unknown): Answer | undefined {
 }
 
 /**
- * The error to throw for one about rules or entries: it says where in the body of the request they stand. `placeOf`
- * turns a path in what was checked into one in the body. Other errors stay as they are.
+ * Locates an error about rules or entries in the body of the request. `placeOf` maps a path in what was checked to one
+ * in the body. Other errors are returned unchanged.
  */
 export function placedError(error: unknown, placeOf: PlaceOf): unknown {
   if (!isSluiceError(error) || !hasProblems(error)) return error
@@ -132,7 +129,7 @@ function hasProblems(error: SluiceError): error is SluiceError & { readonly prob
   return error.code === 'SLUICE_INVALID_RULE_SET' && 'problems' in error && Array.isArray(error.problems)
 }
 
-/** Ends a request with rules or entries that cannot be used. */
+/** Ends a request with invalid rules or entries. */
 export function invalidRuleSet(errors: readonly RuleSetProblem[]): ProblemError {
   const what = errors.length === 1 ? 'One thing is wrong' : `${errors.length} things are wrong`
   const detail = `${what}; nothing was changed. Correct what "errors" lists, and send it again.`
@@ -145,7 +142,7 @@ function sentenceOf({ message }: SluiceError): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** A problem, and the headers that its answer needs besides. */
+/** A problem, and additional headers. */
 export interface ProblemAnswerDetails extends ProblemDetails {
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -157,10 +154,10 @@ export function problemAnswer(code: ProblemCode, details: ProblemAnswerDetails):
   return jsonAnswer(PROBLEMS[code].status, body, { headers, mediaType: PROBLEM_MEDIA_TYPE })
 }
 
-/** How many problems an answer lists. */
+/** Maximum number of problems in an answer. */
 const MOST_LISTED = 64
 
-/** The answer to invalid parameters or an invalid body: all problems, up to a limit. */
+/** The answer to invalid parameters or an invalid body: all problems, up to the maximum. */
 export function invalidRequestAnswer({ problems, unlisted = 0 }: InvalidRequest): Answer {
   const errors = problems.slice(0, MOST_LISTED)
   const places = errors.map(({ path }) => path || 'the body').join(', ')
@@ -175,21 +172,18 @@ export function invalidRequestAnswer({ problems, unlisted = 0 }: InvalidRequest)
 /** What is wrong with a request. */
 export interface InvalidRequest {
   readonly problems: readonly FieldProblem[]
-  /** Problems besides these. Default: 0. */
+  /** Number of further problems. Default: 0. */
   readonly unlisted?: number
 }
 
-/**
- * Turns a place in a rule set or list into the one in the body of the request; undefined for what the body does not
- * have.
- */
+/** Maps a path in a rule set or list to one in the body of the request; undefined if the body does not contain it. */
 export type PlaceOf = (path: string) => string | undefined
 
-/** A path in a rule set as problem texts name it. Quoted parts are resources or names. */
+/** A path in a rule set inside a message. Quoted parts are resources or names. */
 const PLACE = /(?<![\w"/.])\/(?:rules|tiers|exemptions|denyList|domains)\/\d+(?:\/\w+)*/g
 
 /**
- * A problem with all places in it as they are in the body. What the body does not have is said to be in the enforced
+ * A problem with all paths mapped to the body. Paths that the body does not contain are said to be in the enforced
  * rules.
  */
 export function placedProblem(problem: RuleSetProblem, placeOf: PlaceOf): RuleSetProblem {

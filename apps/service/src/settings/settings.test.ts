@@ -303,7 +303,7 @@ describe('a configuration file', () => {
 
   it('that is not YAML is reported with its line when the rules are loaded', () => {
     expect(fromFile('rules: [').rulesFile).toBe('sluice.yaml')
-    expect(fromFile('just a text').rulesFile).toBe('sluice.yaml')
+    expect(fromFile('just a string').rulesFile).toBe('sluice.yaml')
   })
 
   it.each([
@@ -418,7 +418,7 @@ describe('a setting', () => {
   )
 
   it('a variable that was renamed is rejected with its new name, not ignored', () => {
-    expect(() => fromEnvironment({ SLUICE_ALERT_SECRET: 'a text of the old form' })).toThrow(
+    expect(() => fromEnvironment({ SLUICE_ALERT_SECRET: 'a string of the old form' })).toThrow(
       expect.objectContaining({
         code: 'SLUICE_SERVICE_INVALID_SETTING',
         received: 'SLUICE_ALERT_SECRET, which is not read any more',
@@ -481,7 +481,7 @@ describe('a flag', () => {
     expect(() => fromFlags('--port', '--leases')).toThrow(/--port/)
   })
 
-  it('of any kind, with any text, is read or rejected with the code (property)', () => {
+  it('of any kind, with any string, is read or rejected with the code (property)', () => {
     const anyFlag = fc.oneof(
       fc.constantFrom(...SETTING_NAMES.map((name) => `--${SETTING_TABLE[name].flag}`)),
       fc.string(),

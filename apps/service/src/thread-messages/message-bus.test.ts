@@ -2,8 +2,7 @@ import { MessageChannel } from 'node:worker_threads'
 import type { Sleep } from '@sluice/runtime'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { ToMain } from './message-bus.ts'
-import { SingleThread, ThreadHub, ThreadMember } from './message-bus.ts'
-import { ThreadLink } from './thread-link.ts'
+import { SingleThread, ThreadHub, ThreadLink, ThreadMember } from './message-bus.ts'
 
 interface TestMessages {
   double: (n: number) => readonly number[]

@@ -3,16 +3,15 @@ import { copyFile } from 'node:fs/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '@sluice/core'
 import { Logger, LogOutput, systemNowMs, systemSleep } from '@sluice/runtime'
+import { systemOfProcess } from '../clock-and-random.ts'
 import { configDatabase } from '../config/config-database.ts'
 import { dataFolder } from '../config/data-folder.ts'
 import { IdSource, MachineNumberTable } from '../ids/machine-numbers.ts'
 import type { ListenerPorts } from '../listeners/listener.ts'
-import type { ServiceNode } from '../node.ts'
-import { createNode } from '../node.ts'
 import type { ServiceMessages } from '../service-context.ts'
-import { systemOfProcess } from '../system.ts'
-import { ThreadMember } from '../thread-messages/message-bus.ts'
-import { ThreadLink } from '../thread-messages/thread-link.ts'
+import type { ServiceThread } from '../service-thread.ts'
+import { createServiceThread } from '../service-thread.ts'
+import { ThreadLink, ThreadMember } from '../thread-messages/message-bus.ts'
 import type { ToSupervisor, ToWorker, WorkerData } from './workers.ts'
 
 // A thread that serves requests. It does nothing before its supervisor sends `thread.start`.
@@ -26,7 +25,7 @@ const threads = new ThreadMember<ServiceMessages>(index, settings.threads, link)
 const common = dataFolder(settings.dataDir)
 const folder = index === 0 ? common : { ...common, rulesCache: `${common.rulesCache}-${index}` }
 const database = configDatabase(settings, folder, nowMs)
-let service: ServiceNode | undefined
+let service: ServiceThread | undefined
 
 /** Long, because the machine may be busy starting other threads. */
 const ENTER_TIMEOUT_MS = 10_000
@@ -40,7 +39,7 @@ async function start(ports: ListenerPorts): Promise<ListenerPorts> {
   await copyFile(common.rulesCache, folder.rulesCache, constants.COPYFILE_EXCL).catch(() => undefined)
   await link.call(ENTER_TIMEOUT_MS, 'thread.enter')
   const ids = new IdSource(new MachineNumberTable(settings.threads, machineNumbers), index, nowMs)
-  service = createNode({
+  service = createServiceThread({
     settings,
     system: { ...systemOfProcess(output), log: new Logger(output, { thread: index }) },
     folder,

@@ -6,17 +6,15 @@ import type { Logger, Random, Sleep } from '@sluice/runtime'
 import { backoffDelayMs } from '@sluice/runtime'
 import type { ListenerPorts } from '../listeners/listener.ts'
 import { assertPortsFree, listenerPorts } from '../listeners/listener.ts'
-import type { NodeParts, ServiceNode } from '../node.ts'
-import { createNode } from '../node.ts'
 import { errorFields } from '../observability/error-fields.ts'
 import type { HealthCheck } from '../operations/health.ts'
 import type { ServiceMessages } from '../service-context.ts'
 import { ServiceError } from '../service-error.ts'
+import type { ServiceThread, ServiceThreadParts } from '../service-thread.ts'
+import { createServiceThread } from '../service-thread.ts'
 import type { Settings } from '../settings/settings.ts'
-import type { MainThread, ToMain } from '../thread-messages/message-bus.ts'
-import { SingleThread, ThreadHub } from '../thread-messages/message-bus.ts'
-import type { ThreadPort } from '../thread-messages/thread-link.ts'
-import { ThreadLink } from '../thread-messages/thread-link.ts'
+import type { MainThread, ThreadPort, ToMain } from '../thread-messages/message-bus.ts'
+import { SingleThread, ThreadHub, ThreadLink } from '../thread-messages/message-bus.ts'
 
 /** The threads that serve requests: this one, or several under a supervisor. It runs once. */
 export interface Workers {
@@ -31,16 +29,16 @@ export interface Workers {
 }
 
 /** Serves requests in this thread. */
-export function singleWorker(parts: Omit<NodeParts, 'threads' | 'checks' | 'failures'>): Workers {
+export function singleWorker(parts: Omit<ServiceThreadParts, 'threads' | 'checks' | 'failures'>): Workers {
   const group = new SingleThread<ServiceMessages>()
-  let service: ServiceNode | undefined
+  let service: ServiceThread | undefined
   return {
     group,
     get ports() {
       return service?.ports ?? {}
     },
     async start() {
-      service = createNode({ ...parts, threads: group, checks: [], failures: undefined })
+      service = createServiceThread({ ...parts, threads: group, checks: [], failures: undefined })
       await service.start()
     },
     async drain(drainMs) {

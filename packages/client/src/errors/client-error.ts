@@ -2,8 +2,8 @@ import type { FieldProblem, ProblemCode, ProblemDocument, ReadinessCheck, Readin
 import { PROBLEMS } from '@sluice/contract'
 
 /**
- * Every error code of this package and what it means; the problems that the service answers with have codes of their
- * own. A code is never reused for another meaning, so programs may decide by it; messages may change.
+ * Every error code of this package and its meaning; problems of the service have their own codes. A code is never
+ * reused for another meaning, so programs may depend on it; messages may change.
  */
 export const CLIENT_ERRORS = {
   SLUICE_CLIENT_INVALID_OPTION: 'an option or argument of the client cannot be used',
@@ -14,10 +14,10 @@ export const CLIENT_ERRORS = {
   SLUICE_CLIENT_TURN_REFUSED: 'the turn of a request does not come in time',
 } as const
 
-/** One of the codes of {@link CLIENT_ERRORS}, or of the problems that the service answers with. */
+/** One of the codes of {@link CLIENT_ERRORS}, or of the problems of the service. */
 export type ClientErrorCode = keyof typeof CLIENT_ERRORS | ProblemCode
 
-/** What an error tells besides its code. */
+/** Content of an error besides its code. */
 export interface ClientErrorDetails {
   /** What happened, and what to do. Without secrets. */
   readonly detail: string
@@ -30,23 +30,23 @@ export interface ClientErrorDetails {
 }
 
 /**
- * A call that went wrong: the service answered with a problem, or was unavailable. A denied check is an answer, not
- * an error. Recognise it with {@link isClientError}.
+ * A failed call: the service answered with a problem, or was unavailable. A denied check is an answer, not an error.
+ * Recognise it with {@link isClientError}.
  */
 export class ClientError extends Error {
   override readonly name = 'ClientError'
   readonly code: ClientErrorCode
-  /** The HTTP status; undefined when there was no answer. */
+  /** The HTTP status; undefined without an answer. */
   readonly status: number | undefined
-  /** What happened, and what to do. The message has it, and what is in `errors`. */
+  /** What happened, and what to do. The message contains it, and the content of `errors`. */
   readonly detail: string
-  /** Each thing that is wrong with what was sent; empty when the problem is not in its fields. */
+  /** Each invalid part of the request; empty if the problem is not in its fields. */
   readonly errors: readonly FieldProblem[]
-  /** What the service waits for, when it is not ready; else empty. */
+  /** What the service waits for if it is not ready; else empty. */
   readonly checks: readonly ReadinessCheck[]
   /** Why the service is not ready; empty for other problems. */
   readonly reasons: readonly ReadinessReason[]
-  /** Milliseconds after which it is worth trying again, when the service said so. */
+  /** Milliseconds after which to retry, if the service reported it. */
   readonly retryAfterMs: number | undefined
 
   constructor(code: ClientErrorCode, details: ClientErrorDetails) {
@@ -65,8 +65,8 @@ export class ClientError extends Error {
 }
 
 /**
- * Whether `value` is an error of this package, and of this `code` when one is given. Goes by name and code and not by
- * the class, so it also holds when two copies of the package are loaded.
+ * Whether `value` is an error of this package, optionally with this `code`. Compares name and code rather than the
+ * class, so it also works with two copies of the package.
  */
 export function isClientError(value: unknown, code?: ClientErrorCode): value is ClientError {
   if (!(value instanceof Error) || value.name !== 'ClientError' || !('code' in value)) return false
@@ -74,8 +74,8 @@ export function isClientError(value: unknown, code?: ClientErrorCode): value is 
 }
 
 /**
- * The error for a call whose last retry failed too. `cause` is what the last call failed with; its status, `errors`,
- * `checks` and `retryAfterMs` are also those of the error.
+ * The error for a call whose last retry failed too. `cause` is the error of the last call; status, `errors`, `checks`
+ * and `retryAfterMs` are copied from it.
  */
 export function retriesExhausted(calls: number, lastError: unknown): ClientError {
   const last = isClientError(lastError) ? lastError : undefined
@@ -89,14 +89,12 @@ export function retriesExhausted(calls: number, lastError: unknown): ClientError
   })
 }
 
-/** What the last call failed with, where `error` says that the retries are used up; else `error` itself. */
+/** The error of the last call if `error` says that the retries are exhausted; else `error` itself. */
 export function lastErrorOf(error: unknown): unknown {
   return isClientError(error, 'SLUICE_CLIENT_RETRIES_EXHAUSTED') ? error.cause : error
 }
 
-/**
- * The error for a problem that the service answered with; undefined when `value` is no problem document of the service.
- */
+/** The error for a problem of the service; undefined if `value` is not a problem document of the service. */
 export function problemError(value: unknown, retryAfterMs: number | undefined): ClientError | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const { code, status, detail, errors, checks, reasons } = value as Partial<ProblemDocument>
@@ -113,8 +111,8 @@ function isClientErrorCode(code: unknown): code is ClientErrorCode {
 const MOST_TOLD = 5
 
 /**
- * What happened and what to do, for readers of only this line: also what is wrong with each field, and what helps in a
- * program.
+ * What happened and what to do, for readers who see only this line: with the problem of each field, and advice for
+ * programs.
  */
 function messageOf(code: ClientErrorCode, { detail, errors = [] }: ClientErrorDetails): string {
   const told = errors
@@ -125,7 +123,7 @@ function messageOf(code: ClientErrorCode, { detail, errors = [] }: ClientErrorDe
         `${expected}.`,
     )
   if (errors.length > MOST_TOLD) told.push(`"errors" has ${errors.length - MOST_TOLD} more.`)
-  // The service knows of headers alone.
+  // The service only mentions headers.
   if (code === 'SLUICE_HTTP_UNAUTHORIZED') told.push('Pass the API key to createClient as "token".')
   return [detail, ...told].join(' ')
 }
@@ -137,7 +135,7 @@ function titleOf(code: ClientErrorCode): string {
   return title.charAt(0).toUpperCase() + title.slice(1)
 }
 
-/** Why something failed, in the words of the innermost error: "fetch failed" says nothing. */
+/** Why something failed, in the words of the innermost error: "fetch failed" is not helpful. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return error.errors.map(reasonOf).join('; ')
   if (error instanceof Error && error.cause instanceof Error) return reasonOf(error.cause)

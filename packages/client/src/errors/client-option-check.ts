@@ -2,28 +2,28 @@ import type { ErrorDetails, OptionForm, OptionForms, OptionTaker } from '@sluice
 import { checkForms, checkOptionNames, isSluiceError, numberAdvice, SluiceError } from '@sluice/core/options'
 import { ClientError } from './client-error.ts'
 
-/** Something of this package that takes options, with the form of each. */
+/** A function or class that takes options, with the form of each option. */
 export interface CheckedTaker extends OptionTaker {
   readonly forms: OptionForms
-  /** What to write in place of what are no options at all; undefined when there is no telling what was meant. */
+  /** Advice for a value that is not an options object; undefined if the intention is unclear. */
   readonly advise?: (options: unknown) => string | undefined
 }
 
-/** Something that takes the options that `forms` names. */
+/** Something that takes the options of `forms`. */
 export function optionTaker(taker: Omit<CheckedTaker, 'options'>): CheckedTaker {
   return { ...taker, options: Object.keys(taker.forms) }
 }
 
 /**
- * Throws `SLUICE_CLIENT_INVALID_OPTION` unless `options` is an object that has only options of `taker`, each of its
- * form.
+ * Throws `SLUICE_CLIENT_INVALID_OPTION` unless `options` is an object that contains only options of `taker`, each of
+ * its form.
  */
 export function checkOptions(options: unknown, taker: CheckedTaker): void {
   const { name, example, forms } = taker
   const action = taker.advise?.(options)
   if (action !== undefined || typeof options === 'string') {
     throw invalidOption({
-      // What was given is not shown: an address may hold a password.
+      // The received value is not shown: an address may contain a password.
       problem: `the options of ${name} cannot be used`,
       expected: `an object such as ${example}`,
       ...(action === undefined ? {} : { action }),
@@ -35,7 +35,7 @@ export function checkOptions(options: unknown, taker: CheckedTaker): void {
   })
 }
 
-/** Does a check of the core; what that throws becomes an error of the client, in the same words. */
+/** Runs a check of the core, and converts its error into a client error with the same words. */
 export function asClientError(check: () => void): void {
   try {
     check()
@@ -44,18 +44,18 @@ export function asClientError(check: () => void): void {
   }
 }
 
-/** The error for an option or argument that cannot be used. */
+/** The error for an invalid option or argument. */
 export function invalidOption(details: ErrorDetails): ClientError {
   return clientErrorOf(new SluiceError('SLUICE_INVALID_OPTION', details))
 }
 
 function clientErrorOf({ code, message }: SluiceError): ClientError {
-  // A sentence of its own. Names of functions stay as they are written.
+  // A separate sentence. Names of functions keep their case.
   const detail = message.slice(`${code}: `.length).replace(/^the/, 'The')
   return new ClientError('SLUICE_CLIENT_INVALID_OPTION', { detail })
 }
 
-/** A number that {@link numberAdvice} knows more about. */
+/** A number that {@link numberAdvice} has advice about. */
 export function numberForm(expected: string, accepts: (value: number) => boolean): OptionForm {
   return {
     expected,
@@ -64,7 +64,7 @@ export function numberForm(expected: string, accepts: (value: number) => boolean
   }
 }
 
-/** One of a few texts. */
+/** A choice of strings. */
 export function choiceForm(...choices: readonly [string, string, ...string[]]): OptionForm {
   const quoted = choices.map((choice) => `"${choice}"`)
   return {

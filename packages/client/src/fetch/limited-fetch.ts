@@ -10,16 +10,13 @@ import { platformFetch } from '../http/send-request.ts'
 import type { OutgoingRequest } from './fetch-call.ts'
 import { fetchCall, isRequestInput } from './fetch-call.ts'
 
-/** What requests wait for. */
+/** Options of {@link limitedFetch}. */
 export interface LimitedFetchOptions {
-  /**
-   * Says whose turn it is: a limiter of `sluice`, in memory or on Redis, or `serviceLimiter`. A limiter of slots is not
-   * accepted.
-   */
+  /** The limiter: one of `sluice`, in memory or on Redis, or `serviceLimiter`. Limiters of slots are not accepted. */
   readonly limiter: FetchLimiter
-  /** Key that the limiter counts. Default: host and port of the URL. */
+  /** Key of a request. Default: host and port of the URL. */
   readonly key?: ((request: OutgoingRequest) => string) | undefined
-  /** Units that a request takes. Default: 1. */
+  /** Cost of a request in units. Default: 1. */
   readonly cost?: number | ((request: OutgoingRequest) => number) | undefined
   /** Maximum wait in milliseconds: a whole number from 1. Default: no maximum. */
   readonly maxWaitMs?: number | undefined
@@ -27,7 +24,7 @@ export interface LimitedFetchOptions {
   readonly learn?: boolean | undefined
   /** Sends the requests. Default: the platform's `fetch`. */
   readonly fetch?: FetchFunction | undefined
-  /** Waits. Default: with timers of the process. */
+  /** Sleeps. Default: timers of the process. */
   readonly sleep?: Sleep | undefined
   /** Reads the wall clock. Default: the system clock. */
   readonly nowMs?: NowMs | undefined
@@ -78,7 +75,7 @@ const LIMITED_FETCH = optionTaker({
   },
 })
 
-/** What to do about something that is no limiter. */
+/** Advice about a value that is not a limiter. */
 function limiterAdvice(value: unknown): string | undefined {
   if (isClient(value)) return 'It is a client: pass serviceLimiter({ client, request }).'
   if (holdsSlots(value)) {
@@ -102,11 +99,11 @@ function isRule(value: unknown): boolean {
 }
 
 /**
- * A `fetch` that waits for its turn before it sends, instead of being told off. It waits for the limiter, and while the
- * other side has announced that nothing is left: after an answer with `RateLimit` or `X-RateLimit-*` that says so until
- * the reset, after 429 and 503 as long as they ask, at most a day. Rejects with `SLUICE_CLIENT_TURN_REFUSED`, and sends
- * nothing, when the turn would come later than `maxWaitMs` or never; with the reason of the call's signal when that
- * aborts. Answers are given as they are. Throws when an option cannot be used.
+ * A `fetch` that waits for a limiter before it sends. It also waits while the server has announced that nothing
+ * remains: after an answer with `RateLimit` or `X-RateLimit-*` until the reset, after 429 and 503 as long as they say,
+ * at most a day. Rejects with `SLUICE_CLIENT_TURN_REFUSED`, and sends nothing, if the wait would exceed `maxWaitMs` or
+ * never end; with the reason of the call's signal if that aborts. Answers are returned unchanged. Throws for invalid
+ * options.
  */
 export function limitedFetch(options: LimitedFetchOptions): FetchFunction {
   checkOptions(options, LIMITED_FETCH)
@@ -114,7 +111,7 @@ export function limitedFetch(options: LimitedFetchOptions): FetchFunction {
   const { fetch: send = platformFetch, sleep = systemSleep, nowMs = systemNowMs } = options
   const pauses = new KeyPauses()
 
-  /** Waits until the pause of a key is over, also when another begins meanwhile. */
+  /** Waits until the pause of a key is over, including pauses that begin meanwhile. */
   async function waitOut(key: string, deadlineMs: number, signal: AbortSignal | undefined): Promise<void> {
     for (let pause = pauses.of(key, nowMs()); pause !== undefined; pause = pauses.of(key, nowMs())) {
       const waitMs = Math.min(pause.untilMs - nowMs(), pause.lengthMs)
@@ -157,53 +154,51 @@ function turnDenied(key: string, waitMs: number): ClientError {
   return new ClientError('SLUICE_CLIENT_TURN_REFUSED', { detail, ...(isHopeless ? {} : { retryAfterMs: waitMs }) })
 }
 
-/** The part of a decision that says whether it is the caller's turn. */
+/** The used part of a decision. */
 export interface FetchLimiterResult {
   readonly allowed: boolean
-  /** Milliseconds until it would be, when it is not; Infinity when waiting does not help. */
+  /** Milliseconds until the call would be allowed, if it is not; Infinity if waiting does not help. */
   readonly retryAfterMs: number
 }
 
-/** How to wait for a turn. */
+/** Options of a wait. */
 export interface FetchLimiterOptions {
-  /** Units that the call takes. */
+  /** Cost of the call in units. */
   readonly cost: number
-  /** Ends the waiting, which rejects with its reason. */
+  /** Ends the wait, which rejects with its reason. */
   readonly signal?: AbortSignal
   /** Maximum wait in milliseconds: a whole number from 1. Default: no maximum. */
   readonly maxWait?: number
 }
 
-/**
- * Lets callers wait until it is their turn: every limiter of `sluice` is one, and so is what `serviceLimiter` makes.
- */
+/** Lets callers wait: every limiter of `sluice`, and the result of `serviceLimiter`. */
 export interface FetchLimiter {
   /**
-   * Whether a turn is a slot, to be given back. `limitedFetch` does not accept these, because `acquire` is not woken by
-   * a release.
+   * Whether it limits slots, which must be released. `limitedFetch` does not accept these, because it does not know
+   * when the work ends.
    */
   readonly holdsSlots?: boolean | undefined
-  /** Resolves when it is the caller's turn, or with a denial when that would take too long. */
+  /** Resolves when the call is allowed, or with a denial if that would take too long. */
   acquire(key: string, options: FetchLimiterOptions): Promise<FetchLimiterResult>
 }
 
-/** A time in which nothing is to be sent. */
+/** A time in which nothing is sent. */
 export interface Pause {
   readonly untilMs: number
   readonly lengthMs: number
 }
 
-/** Maximum wait that is accepted from a server: a longer one is likely a wrong unit. */
+/** Maximum accepted pause: a longer one is probably in a wrong unit. */
 const LONGEST_PAUSE_MS = 86_400_000
 
-/** From this number on, expired ones are removed. */
+/** Expired pauses are removed from this number on. */
 const MANY_PAUSES = 1000
 
-/** What the answers to the calls of each key have said: until when there is no sense in another. */
+/** The announced pauses of each key. */
 class KeyPauses {
   readonly #pauses = new Map<string, Pause>()
 
-  /** Keeps what an answer announces, unless a longer pause is known. */
+  /** Keeps an announced pause, unless a longer one is known. */
   learn(key: string, response: Response, nowMs: number): void {
     const { status, headers } = response
     const isTurnedAway = status === 429 || status === 503
@@ -216,7 +211,7 @@ class KeyPauses {
     this.#pauses.set(key, { untilMs, lengthMs })
   }
 
-  /** The pause of a key that is not over. */
+  /** The current pause of a key. */
   of(key: string, nowMs: number): Pause | undefined {
     const pause = this.#pauses.get(key)
     if (pause === undefined || pause.untilMs > nowMs) return pause
@@ -224,7 +219,7 @@ class KeyPauses {
     return undefined
   }
 
-  /** Says that a pause was waited for, whatever the clock says: it may have been set back. */
+  /** Marks a pause as over, whatever the clock says: it may have been set back. */
   end(key: string, pause: Pause): void {
     if (this.#pauses.get(key) === pause) this.#pauses.delete(key)
   }

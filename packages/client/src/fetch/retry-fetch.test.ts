@@ -138,7 +138,7 @@ describe('retryFetch', () => {
   })
 
   it.each<[string, () => RequestInit['body']]>([
-    ['a text', () => 'abc'],
+    ['a string', () => 'abc'],
     ['bytes', () => new TextEncoder().encode('abc')],
     ['a buffer', () => new TextEncoder().encode('abc').buffer],
     ['a blob', () => new Blob(['abc'])],

@@ -12,51 +12,54 @@ import { type FetchCall, fetchCall, isRequestInput, replayableRequest } from './
 const USUAL_WAIT_MS = 300_000
 const USUAL_STATUSES = [408, 425, 429, 500, 502, 503, 504]
 
-/** Methods of which the second call changes nothing that the first has not (RFC 9110 section 9.2.2). */
+/** Idempotent methods (RFC 9110 section 9.2.2). */
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE', 'QUERY'])
 
 /**
- * Which requests may be sent again. `idempotent`: those of an idempotent method and those with an `Idempotency-Key`.
- * `refused`: any other, too, when the answer is 429, or 503 with `Retry-After`: the server says that it did nothing.
- * `always`: all. A request that was never sent, because there was no connection, is sent again in any case.
+ * Which requests may be retried. `idempotent`: those with an idempotent method or an `Idempotency-Key`. `refused`: also
+ * any other if the answer is 429, or 503 with `Retry-After`: the server says that it did nothing. `always`: all. A
+ * request that was never sent, because there was no connection, is always retried.
  */
 export type RepeatPolicy = 'idempotent' | 'refused' | 'always'
 
 /** A request that failed and will be retried. */
 export interface FetchRetryNotice {
-  /** The request that failed; 0 for the first. */
+  /** Number of the failed request; 0 for the first. */
   readonly attempt: number
-  /** How long the wait before the retry will be, in milliseconds. */
+  /** The wait before the retry in milliseconds. */
   readonly delayMs: number
   readonly method: string
   readonly url: URL
-  /** The status of the answer; undefined when there was none. */
+  /** The status of the answer; undefined without one. */
   readonly status: number | undefined
-  /** What the request failed with; undefined when it was answered. */
+  /** The error of the request; undefined if it was answered. */
   readonly error: unknown
 }
 
-/** How requests are retried. */
+/** Options of {@link retryFetch}. */
 export interface RetryFetchOptions extends RetryLimits {
   /** Sends the requests. Default: the platform's `fetch`. */
   readonly fetch?: FetchFunction | undefined
-  /** Answers that are worth a retry. Default: 408, 425, 429, 500, 502, 503 and 504. */
+  /** Statuses that are retried. Default: 408, 425, 429, 500, 502, 503 and 504. */
   readonly statuses?: readonly number[] | undefined
   /** Default: `idempotent`. */
   readonly repeat?: RepeatPolicy | undefined
-  /** Most milliseconds that one call waits, all waits together. Default: 300000. */
+  /** Maximum milliseconds that one call waits in total. Default: 300000. */
   readonly maxWaitMs?: number | undefined
   /** Called for every failure that is retried, before the wait. */
   readonly onRetry?: ((notice: FetchRetryNotice) => void) | undefined
-  /** Waits. Default: with timers of the process. */
+  /** Sleeps. Default: timers of the process. */
   readonly sleep?: Sleep | undefined
   /** Reads the wall clock. Default: the system clock. */
   readonly nowMs?: NowMs | undefined
-  /** Source of the jitter. Default: that of the system. */
+  /** Source of random jitter. Default: the system's. */
   readonly random?: Random | undefined
 }
 
-type Settings = Required<{ [Name in keyof RetryFetchOptions]: Exclude<RetryFetchOptions[Name], undefined> }>
+type Settings = Pick<RetryFetchOptions, 'baseMs' | 'capMs'> &
+  Required<{
+    [Name in Exclude<keyof RetryFetchOptions, 'baseMs' | 'capMs'>]: Exclude<RetryFetchOptions[Name], undefined>
+  }>
 
 /** How one request ended. */
 type Outcome =
@@ -149,8 +152,8 @@ function settingsOf(options: RetryFetchOptions): Settings {
   return {
     fetch: options.fetch ?? platformFetch,
     maxRetries: options.maxRetries ?? DEFAULT_MAX_RETRIES,
-    baseMs: options.baseMs ?? 2000,
-    capMs: options.capMs ?? 60_000,
+    baseMs: options.baseMs,
+    capMs: options.capMs,
     statuses: options.statuses ?? USUAL_STATUSES,
     repeat,
     // An endless wait is never begun.

@@ -1,20 +1,20 @@
 import type { NowMs, Sleep } from '@sluice/runtime/portable'
 import { ClientError } from '../errors/client-error.ts'
 
-/** Why a wait ends that is not needed any more: any value does that is not created again for each call. */
+/** Reason that ends a wait that is no longer needed: a constant, so that it is not created per call. */
 const OVER = 'over'
 
 /** What may end a call. */
 export interface DeadlineOptions {
   readonly sleep: Sleep
   readonly nowMs: NowMs
-  /** The caller's own, if any. */
+  /** The caller's signal, if any. */
   readonly signal: AbortSignal | undefined
 }
 
 /**
- * Ends what takes too long: `signal` aborts when `renew` was not called for as long as it was last told, with a
- * `ClientError`, or when the signal of the caller aborts, with its reason. Holds nothing any more after `end`.
+ * A renewable timeout: `signal` aborts with a `ClientError` when `renew` was not called in time, or with the reason of
+ * the caller's signal. Holds no resources after `end`.
  */
 export class Deadline {
   readonly #controller = new AbortController()
@@ -29,12 +29,12 @@ export class Deadline {
     else options.signal?.addEventListener('abort', this.#pass, { once: true })
   }
 
-  /** Aborts with what ended the call. */
+  /** Aborts with the reason that ended the call. */
   get signal(): AbortSignal {
     return this.#controller.signal
   }
 
-  /** From now on there are `ms` milliseconds; `waited` says for what, as the rest of a sentence. */
+  /** Sets the remaining time to `ms` milliseconds; `waited` says for what, as the rest of a sentence. */
   renew(ms: number, waited: string): void {
     this.pause()
     this.#endsAt = this.#options.nowMs() + ms
@@ -49,7 +49,7 @@ export class Deadline {
     this.#options.sleep(ms, wait.signal).then(expire, () => undefined)
   }
 
-  /** Milliseconds that are left, 0 or more; Infinity while it is paused. */
+  /** Remaining milliseconds, 0 or more; Infinity while it is paused. */
   leftMs(): number {
     return Math.max(0, this.#endsAt - this.#options.nowMs())
   }

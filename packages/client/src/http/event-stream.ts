@@ -2,19 +2,19 @@ import { ClientError } from '../errors/client-error.ts'
 
 /** An event of a stream of server-sent events. */
 export interface StreamEvent {
-  /** `message` when the stream does not say another. */
+  /** `message` if the stream does not say. */
   readonly type: string
   readonly data: string
 }
 
 const LINE_END = /\r\n|\r|\n/
 
-/** Most characters of an event: a stream without line ends must not fill the memory. */
+/** Maximum length of an event: a stream without line ends must not fill the memory. */
 const LONGEST_EVENT = 1_048_576
 
 /**
- * Reads the text of a stream of server-sent events, in pieces of any length, as the HTML standard has it. Ids and retry
- * times are read past: a client that comes back starts with what happens then.
+ * Parses a stream of server-sent events, in chunks of any length, as defined by the HTML standard. Ids and retry times
+ * are ignored: a client that reconnects starts with the events from then on.
  */
 export class EventStreamReader {
   #rest = ''
@@ -22,10 +22,7 @@ export class EventStreamReader {
   #data: string[] = []
   #size = 0
 
-  /**
-   * Takes the next piece of text; gives the events that it completes. Throws a `ClientError` when an event is longer
-   * than any that is sent.
-   */
+  /** Takes the next chunk; returns the events that it completes. Throws a `ClientError` if an event is too long. */
   push(text: string): StreamEvent[] {
     const events: StreamEvent[] = []
     const whole = this.#rest + text

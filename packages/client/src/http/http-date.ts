@@ -4,7 +4,7 @@ const HALF_CENTURY_MS = 50 * 365.25 * 86_400_000
 const DAY = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)'
 const TIME = '(?<hour>\\d{2}):(?<minute>\\d{2}):(?<second>\\d{2})'
 
-/** The three forms that RFC 9110 section 5.6.7 has everybody understand: today's, that of RFC 850, that of asctime. */
+/** The three formats of RFC 9110 section 5.6.7: the current one, RFC 850, asctime. */
 const FORMS = [
   new RegExp(`^${DAY}, (?<day>\\d{2}) (?<month>[A-Z][a-z]{2}) (?<year>\\d{4}) ${TIME} GMT$`),
   new RegExp(`^[A-Z][a-z]{5,8}, (?<day>\\d{2})-(?<month>[A-Z][a-z]{2})-(?<year>\\d{2}) ${TIME} GMT$`),
@@ -12,8 +12,8 @@ const FORMS = [
 ]
 
 /**
- * The instant of an HTTP date, milliseconds since 1970; undefined for what is none. A year of two digits is the one
- * that is at most 50 years after `nowMs`.
+ * The instant of an HTTP date, milliseconds since 1970; undefined if it is not one. A two-digit year is the one that is
+ * at most 50 years after `nowMs`.
  */
 export function parseHttpDate(text: string, nowMs: number): number | undefined {
   for (const form of FORMS) {
@@ -27,7 +27,7 @@ function instantOf(parts: Readonly<Record<string, string>>, nowMs: number): numb
   const month = MONTHS.indexOf(parts['month']!) / 3
   const [day, hour, minute, second] = [parts['day'], parts['hour'], parts['minute'], parts['second']].map(Number)
   const instantIn = (fullYear: number): number => Date.UTC(fullYear, month, day, hour, minute, second)
-  // A leap second is the first of the next minute.
+  // A leap second is the first second of the next minute.
   if (!Number.isInteger(month) || month < 0 || hour! > 23 || minute! > 59 || second! > 60) return undefined
   const year = Number(parts['year'])
   const isShort = parts['year']!.length === 2

@@ -1,18 +1,18 @@
 import { parseHttpDate } from './http-date.ts'
 import { parseFieldList } from './structured-field-parser.ts'
 
-/** A number from here on is an instant in seconds since 1970 and no length of time: 1e9 seconds are 31 years. */
+/** Larger numbers are instants in seconds since 1970, not durations: 1e9 seconds are 31 years. */
 const FIRST_INSTANT_SECONDS = 1e9
 
-/** A number from here on is an instant in milliseconds. */
+/** Larger numbers are instants in milliseconds. */
 const FIRST_INSTANT_MS = 1e11
 
-/** How the widely used headers begin; without `X-` in the first drafts of the standard. */
+/** Prefixes of the widely used headers; without `X-` in the first drafts of the standard. */
 const LEGACY_PREFIXES = ['x-ratelimit', 'ratelimit']
 
 /**
- * Milliseconds after which an answer says it is worth coming back; undefined when it does not say. `Retry-After` counts
- * before all others, as the standards say; then what {@link exhaustedForMs} finds. `nowMs` is when the answer came.
+ * Milliseconds after which to retry according to an answer; undefined if it does not say. `Retry-After` takes
+ * precedence, as the standards require; then {@link exhaustedForMs}. `nowMs`: when the answer arrived.
  */
 export function retryAfterMsOf({ headers, status }: Response, nowMs: number): number | undefined {
   return retryAfterMs(headers, nowMs) ?? exhaustedForMs(headers, nowMs, status === 429)
@@ -20,7 +20,7 @@ export function retryAfterMsOf({ headers, status }: Response, nowMs: number): nu
 
 /**
  * The wait of `Retry-After` (RFC 9110): a number of seconds, or a date, which is compared with the `Date` of the same
- * answer where there is one, so that clocks need not agree. 0 for a date that has passed; undefined for anything else.
+ * answer if it has one, so that clocks need not agree. 0 for a past date; undefined for anything else.
  */
 function retryAfterMs(headers: Headers, nowMs: number): number | undefined {
   const value = headers.get('retry-after')?.trim() ?? ''
@@ -30,11 +30,11 @@ function retryAfterMs(headers: Headers, nowMs: number): number | undefined {
 }
 
 /**
- * Milliseconds for which nothing is left, by the headers that announce limits; undefined when something is left, or
- * when it is not said. Understands `RateLimit` of draft-ietf-httpapi-ratelimit-headers-11 and, where that is missing or
- * malformed, `X-RateLimit-Remaining`, `-Reset-After` and `-Reset` (seconds from now, or an instant in seconds or
- * milliseconds; also without `X-`). An answer out of a cache tells nothing. `isDenied`: nothing is left even where that
- * is not said.
+ * Milliseconds for which nothing remains, according to the headers that announce limits; undefined if something
+ * remains, or if it is unknown. Understands `RateLimit` of draft-ietf-httpapi-ratelimit-headers-11 and, if that is
+ * missing or malformed, `X-RateLimit-Remaining`, `-Reset-After` and `-Reset` (seconds from now, or an instant in
+ * seconds or milliseconds; also without `X-`). Cached answers are ignored. `isDenied`: nothing remains, even if the
+ * headers do not say so.
  */
 export function exhaustedForMs(headers: Headers, nowMs: number, isDenied: boolean): number | undefined {
   if (Number(headers.get('age') ?? 0) > 0) return undefined
@@ -50,7 +50,7 @@ export function exhaustedForMs(headers: Headers, nowMs: number, isDenied: boolea
   return undefined
 }
 
-/** The longest wait of the quotas that are used up; undefined for a field that counts as not sent. */
+/** The longest wait of the exhausted quotas; undefined for a field that is ignored. */
 function spentForSeconds(field: string): number | 'not spent' | undefined {
   const items = parseFieldList(field)
   if (items === undefined || items.length === 0) return undefined

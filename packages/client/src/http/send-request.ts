@@ -9,7 +9,7 @@ import { retryAfterMsOf } from './parse-retry-after.ts'
 
 /** The service, and how to reach it. */
 export interface ServiceConnection {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly base: string
   readonly token: string | undefined
   readonly fetch: FetchFunction
@@ -29,7 +29,7 @@ export interface ServiceRequest {
   readonly isIdempotent: boolean
 }
 
-/** What ends a stream from the side of the caller. */
+/** Signal of the caller that ends a stream. */
 export interface StreamTimeout {
   readonly timeoutMs: number
   readonly signal: AbortSignal | undefined
@@ -39,8 +39,8 @@ export interface StreamTimeout {
 const LONGEST_SILENCE_MS = 30_000
 
 /**
- * Sends a request, once, and gives the body of its answer: parsed JSON, a text, or undefined when there is none.
- * Rejects with the reason of `signal` when that aborts, else with a `ClientError`.
+ * Sends a request once, and returns the body of its answer: parsed JSON, a string, or undefined without one. Rejects
+ * with the reason of `signal` if that aborts, else with a `ClientError`.
  */
 export async function sendRequest(
   address: ServiceConnection,
@@ -56,7 +56,7 @@ export async function sendRequest(
   }
 }
 
-/** Sends a request whose answer is a stream of events, and gives these until the service or the reader ends it. */
+/** Sends a request for a stream of events, and returns these until the service or the reader ends it. */
 export async function* openStream(
   address: ServiceConnection,
   request: ServiceRequest,
@@ -74,7 +74,7 @@ export async function* openStream(
     const decoder = new TextDecoder()
     deadline.renew(LONGEST_SILENCE_MS, 'on a stream')
     for await (const bytes of response.body as ReadableStream<Uint8Array>) {
-      // What the reader does with an event takes as long as it takes.
+      // The time that the reader takes for an event does not count.
       deadline.pause()
       yield* reader.push(decoder.decode(bytes, { stream: true }))
       deadline.renew(LONGEST_SILENCE_MS, 'on a stream')
@@ -105,7 +105,7 @@ async function send(address: ServiceConnection, request: ServiceRequest, signal:
 
 const accepted = new WeakMap<Operation, string>()
 
-/** The media types that an operation answers with, cached. */
+/** The media types of the answers of an operation, cached. */
 function acceptOf(operation: Operation): string {
   const known = accepted.get(operation)
   if (known !== undefined) return known
@@ -123,7 +123,7 @@ interface Received {
   readonly nowMs: number
 }
 
-/** What was answered, where that is one of the answers of the operation; else throws what it means. */
+/** The body of a successful answer of the operation; otherwise throws its error. */
 function answerOf({ answers }: Operation, { response, text, nowMs }: Received): unknown {
   const mediaType = mediaTypeOf(response)
   if (mediaType === PROBLEM_MEDIA_TYPE) {
@@ -164,7 +164,7 @@ function unexpected(response: Response, content: string, nowMs: number): ClientE
 
 const TRUST = 'Use a name that its certificate has. In Node, NODE_EXTRA_CA_CERTS=<PEM file> adds an issuer to trust.'
 
-/** What is thrown for a request that failed. */
+/** The error for a failed request. */
 function failureOf(error: unknown, { base }: ServiceConnection, signal: AbortSignal): unknown {
   // The caller that aborted it knows why.
   if (signal.aborted) return signal.reason
@@ -175,10 +175,10 @@ function failureOf(error: unknown, { base }: ServiceConnection, signal: AbortSig
   return new ClientError('SLUICE_CLIENT_UNREACHABLE', { detail, cause: error })
 }
 
-/** Parameters of path and query, by name; those that are undefined are left out. */
+/** Parameters of path and query by name; undefined ones are omitted. */
 export type ParameterValues = Readonly<Record<string, string | number | undefined>>
 
-/** URL of an operation: its path and query below `base`, which has no slash at its end. */
+/** URL of an operation: its path and query below `base`, which has no trailing slash. */
 function operationUrl(base: string, operation: Operation, parameters: ParameterValues): string {
   const { path, parameters: declared } = operation
   const query: [string, string][] = []
@@ -189,7 +189,7 @@ function operationUrl(base: string, operation: Operation, parameters: ParameterV
       throw unusable(
         operation,
         `"${name}" as ${Array.isArray(value) ? 'a list' : `a value of type ${typeof value}`}`,
-        'a text or a number',
+        'a string or a number',
       )
     }
     if (place === 'query' && value !== undefined) query.push([name, String(value)])
@@ -200,7 +200,7 @@ function operationUrl(base: string, operation: Operation, parameters: ParameterV
 
 function pathSegment(operation: Operation, name: string, value: string | number | undefined): string {
   const text = value === undefined ? '' : String(value)
-  // Addresses read these as steps up, also where they are escaped.
+  // URLs interpret these as parent directories, even if they are escaped.
   if (text !== '' && text !== '.' && text !== '..') return encodeURIComponent(text)
   throw unusable(operation, text === '' ? `no "${name}"` : `"${name}" as "${text}"`, `"${name}" for ${operation.path}`)
 }
@@ -216,7 +216,7 @@ function unusable({ id }: Operation, received: string, expected: string): Client
   })
 }
 
-/** The platform's `fetch`, or anything that is called like it. */
+/** The platform's `fetch`, or a compatible function. */
 export type FetchFunction = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
 
 /** `fetch` of the platform, looked up when it is called. */

@@ -1,7 +1,7 @@
-/** A value of a structured field, as far as it is looked at here. */
+/** A value of a structured field. */
 export interface BareItem {
   readonly kind: 'string' | 'integer' | 'other'
-  /** What is meant: without quotes and escapes for a string. */
+  /** The decoded value, without quotes and escapes for a string. */
   readonly text: string
 }
 
@@ -12,7 +12,7 @@ export interface FieldItem extends BareItem {
 
 const TRUE: BareItem = { kind: 'other', text: '?1' }
 
-/** What a value may look like (RFC 9651 section 3.3). Of those that begin alike, the longer form comes first. */
+/** Forms of a value (RFC 9651 section 3.3). If several have the same start, the longer one comes first. */
 const FORMS: readonly (readonly [kind: BareItem['kind'], form: RegExp])[] = [
   ['string', /"((?:[ !#-[\]-~]|\\["\\])*)"/y],
   ['other', /-?\d{1,12}\.\d{1,3}(?![\d.])/y],
@@ -27,7 +27,7 @@ const FORMS: readonly (readonly [kind: BareItem['kind'], form: RegExp])[] = [
 const PARAMETER = /; *([a-z*][-a-z0-9_.*]*)(=)?/y
 const COMMA = /[ \t]*,[ \t]*/y
 
-/** Reads a text from left to right. */
+/** Reads a string from left to right. */
 class Reader {
   readonly #text: string
   #at = 0
@@ -40,7 +40,7 @@ class Reader {
     return this.#at === this.#text.length
   }
 
-  /** What stands here in this form, which is passed; undefined when something else does. */
+  /** Consumes and returns the text that matches this form; undefined if there is none. */
   take(form: RegExp): RegExpExecArray | undefined {
     form.lastIndex = this.#at
     const found = form.exec(this.#text)
@@ -51,9 +51,8 @@ class Reader {
 }
 
 /**
- * The items of a structured field that is a List of Items (RFC 9651); undefined when it is malformed in any place: such
- * a field counts as not sent. Lists within the list are malformed here. A parameter that is there twice has its last
- * value.
+ * The items of a structured field that is a List of Items (RFC 9651); undefined if it is malformed anywhere: such a
+ * field is ignored. Nested lists are malformed here. A repeated parameter has its last value.
  */
 export function parseFieldList(text: string): readonly FieldItem[] | undefined {
   const reader = new Reader(text.trim())

@@ -34,7 +34,7 @@ const ALL_OF_A_DESCRIPTOR =
 const ALL_OF_A_LIMIT = 'unit, requests_per_unit, unlimited, name, replaces'
 const UNITS = 'one of second, minute, hour, day, week, month, year'
 const UINT32 = 'a whole number from 0 to 4294967295'
-const DATA = 'a mapping of texts, numbers, true, false, lists and mappings'
+const DATA = 'a mapping of strings, numbers, true, false, lists and mappings'
 const LIMIT = '/descriptors/0/rate_limit'
 
 /** File, pointer, line, received, expected. */
@@ -108,8 +108,8 @@ const MISTAKES: readonly [string, string, number, string, string][] = [
   ['unlimited-is-a-number', `${LIMIT}/unlimited`, 5, '1', 'true or false'],
   ['unlimited-with-bad-requests', `${LIMIT}/requests_per_unit`, 6, '-1', UINT32],
   ['unlimited-with-unit', `${LIMIT}/unit`, 6, 'beside unlimited', 'one of them'],
-  ['value-is-a-fraction', '/descriptors/0/value', 4, '1.10', 'a text; put it in quotes'],
-  ['value-is-a-list', '/descriptors/0/value', 4, 'a list', 'a text'],
+  ['value-is-a-fraction', '/descriptors/0/value', 4, '1.10', 'a string; put it in quotes'],
+  ['value-is-a-list', '/descriptors/0/value', 4, 'a list', 'a string'],
   ['value-twice', '/descriptors/2', 6, 'a second "user" with "u1"', 'each key and value once at a level'],
   [
     'value-twice-further-down',

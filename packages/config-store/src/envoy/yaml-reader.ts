@@ -74,7 +74,7 @@ export class YamlReader {
 
   /** A string; empty if missing or anything else. */
   text(value: unknown, pointer: string): string {
-    return isNothing(value) || value === '' ? '' : this.fullText(value, pointer, 'a text')
+    return isNothing(value) || value === '' ? '' : this.fullText(value, pointer, 'a string')
   }
 
   /** A required, non-empty string; empty if it is missing or anything else. */
@@ -106,7 +106,7 @@ export class YamlReader {
   /** A mapping of JSON values; undefined if missing or anything else. */
   data(value: unknown, pointer: string): Readonly<Record<string, unknown>> | undefined {
     if (isNothing(value)) return undefined
-    const expected = 'a mapping of texts, numbers, true, false, lists and mappings'
+    const expected = 'a mapping of strings, numbers, true, false, lists and mappings'
     if (this.fields(value, pointer, expected) === undefined) return undefined
     try {
       return plain(value, []) as Record<string, unknown>

@@ -144,7 +144,7 @@ denyList:
   })
 
   it.each([
-    ['not UTF-8', Uint8Array.of(0x72, 0xff, 0xfe), 'not a text'],
+    ['not UTF-8', Uint8Array.of(0x72, 0xff, 0xfe), 'invalid UTF-8'],
     ['too large', new Uint8Array(33_554_433), '33554433 bytes long'],
   ])('%s is rejected', (_, bytes, received) => {
     expect(errorOf(bytes, 'sluice.yaml').problems).toMatchObject([{ path: '', received }])

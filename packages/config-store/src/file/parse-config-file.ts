@@ -68,7 +68,7 @@ function textOf(bytes: Uint8Array): Reading<string> {
   try {
     return { value: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
   } catch {
-    return { problem: { path: '', received: 'not a text', expected: 'UTF-8' } }
+    return { problem: { path: '', received: 'invalid UTF-8', expected: 'UTF-8' } }
   }
 }
 

@@ -2,7 +2,7 @@ import type { Clock, Random, Timers } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import type { EntryChange, VersionsInForce } from '../config-store.ts'
-import { type CacheEnd, type CacheReading, CacheWriter, type OpenCache, openCache } from './cache-file.ts'
+import { type CacheEnd, type CacheReading, CacheWriter, type OpenCache, openCache } from './cache-file-format.ts'
 import { type ConfigObserver, tell } from './config-follower.ts'
 import { encodeEntry, encodeEntryKey, entryKeyOf } from './entry-encoding.ts'
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { temporaryFolder, until } from '../waiting.test.support.ts'
-import { openCache } from './cache-file.ts'
+import { openCache } from './cache-file-format.ts'
 import type { ConfigEvent, ConfigFollower } from './config-follower.ts'
 import {
   blockOf,

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished }
 import type { ConfigStore } from '../config-store.ts'
 import type { ConfigEvent } from '../follow/config-follower.ts'
 import { type FollowOptions, followConfig } from '../follow/follow-config.ts'
-import { openConfigStore } from '../open.ts'
+import { openConfigStore } from '../open-config-store.ts'
 import { temporaryFolder, until } from '../waiting.test.support.ts'
 import { allowedOf, engineNode } from './engine-node.test.support.ts'
 

@@ -4,7 +4,7 @@ import { MICROS_PER_MS } from '@sluice/core/internal'
 import type { ConfigStore } from '../config-store.ts'
 import type { ConfigFollower } from '../follow/config-follower.ts'
 import { followConfig } from '../follow/follow-config.ts'
-import { openConfigStore } from '../open.ts'
+import { openConfigStore } from '../open-config-store.ts'
 
 /** What a parent sends. */
 export type ToChild =

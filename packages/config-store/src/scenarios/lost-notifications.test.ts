@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import type { ChangeFeed, ConfigStore } from '../config-store.ts'
 import type { ConfigEvent, ConfigFollower } from '../follow/config-follower.ts'
 import { followConfig } from '../follow/follow-config.ts'
-import { openConfigStore } from '../open.ts'
+import { openConfigStore } from '../open-config-store.ts'
 import { figure, until } from '../waiting.test.support.ts'
 import { engineNode } from './engine-node.test.support.ts'
 

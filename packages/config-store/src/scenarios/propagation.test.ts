@@ -5,7 +5,7 @@ import { systemClock } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import { startPostgres } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { openConfigStore } from '../open.ts'
+import { openConfigStore } from '../open-config-store.ts'
 import { figure, temporaryFolder, until } from '../waiting.test.support.ts'
 import type { FromChild, ToChild } from './follower-child.test.support.ts'
 

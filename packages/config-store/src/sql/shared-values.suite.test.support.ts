@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ConfigStore } from '../config-store.ts'
-import type { ConfigStoreOptions } from '../open.ts'
+import type { ConfigStoreOptions } from '../open-config-store.ts'
 
 /** Secrets, numbers, totals and documents, which nodes share besides rules. */
 export function describeSharedValues(open: (options?: ConfigStoreOptions) => Promise<ConfigStore>): void {

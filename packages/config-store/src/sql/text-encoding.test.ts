@@ -8,7 +8,7 @@ const texts = fc.oneof(
 )
 
 describe('encodeText', () => {
-  it('leaves ordinary texts as they are', () => {
+  it('leaves ordinary strings as they are', () => {
     expect(encodeText('user:1 {x} émoji 😀 %\n')).toBe('user:1 {x} émoji 😀 %\n')
   })
 
@@ -34,7 +34,7 @@ describe('encodeKey', () => {
     expect(encodeKey('\0')).toBe('\\u0000')
   })
 
-  it('keeps the beginning of a long text, and keeps different texts apart', () => {
+  it('keeps the beginning of a long string, and keeps different strings apart', () => {
     const long = '€'.repeat(5000)
     expect(encodeKey(long)).toMatch(/^€{200}\\h[\w-]{43}$/)
     const keys = [long, `${long}1`, `${long}\ud83d`, `${long}\ud83e`, `${long}\ufffd`].map(encodeKey)

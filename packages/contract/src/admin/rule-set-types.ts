@@ -19,14 +19,14 @@ export const FOREIGN_SCHEMAS = [
 /** One of {@link FOREIGN_SCHEMAS}. */
 export type ForeignSchemaName = (typeof FOREIGN_SCHEMAS)[number]
 
-// The engine has the types that tell the algorithms apart. These have the same properties, which a test of the service
-// compares.
+// The engine's types distinguish the algorithms. These have the same properties; a test of the service compares them.
 
 /** A duration such as `1m`, or a number of milliseconds. */
 type WireDuration = string | number
 
 /**
- * A rule of a rule set: resource x dimension -> algorithm and numbers. The schema `PolicyRule` says what goes together.
+ * A rule of a rule set: resource x dimension -> algorithm and numbers. The schema `PolicyRule` defines valid
+ * combinations.
  */
 export interface PolicyRule {
   readonly resource: string
@@ -35,7 +35,7 @@ export interface PolicyRule {
   readonly methods?: readonly string[]
   /** Default: `gcra`. */
   readonly algorithm?: string
-  /** Units allowed in each window; 0 denies all, `off` does not limit at all. */
+  /** Units allowed per window; 0 denies all, `off` does not limit at all. */
   readonly limit?: number | 'off'
   /** A duration such as `1m`, a number of milliseconds, or a calendar period. */
   readonly window?: unknown
@@ -94,7 +94,7 @@ interface ErrorRateCut {
   readonly hold: WireDuration
 }
 
-/** A rule of one resource, which is named beside it. */
+/** A rule of one resource, which is given separately. */
 export type ResourceRule = Omit<PolicyRule, 'resource'>
 
 /** A named group of callers. */
@@ -106,7 +106,7 @@ export interface Tier {
   readonly rules?: readonly PolicyRule[]
 }
 
-/** Which requests are meant; every part that is given must hold. */
+/** Which requests match; every given part must match. */
 export interface RequestMatch {
   readonly resource?: string
   readonly methods?: readonly string[]
@@ -116,7 +116,7 @@ export interface RequestMatch {
   readonly services?: readonly string[]
 }
 
-/** Requests that the rules are not for. */
+/** Requests that rules do not apply to. */
 export interface Exemption {
   readonly name: string
   readonly match: RequestMatch
@@ -131,7 +131,7 @@ export interface DenyEntry {
   readonly expiresAt?: number
 }
 
-/** A node of the tree of a domain: what an entry of a descriptor must say, its limit, and what follows. */
+/** A node of the tree of a domain: the entry that it matches, its limit, and its children. */
 export interface DescriptorNode {
   readonly key: string
   /** Default: any value. */
@@ -155,13 +155,13 @@ export interface DescriptorNode {
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 
-/** Limits by descriptors, as the Envoy rate limit protocol asks for them. */
+/** Limits by descriptors, as in the Envoy rate limit protocol. */
 export interface DescriptorDomain {
   readonly domain: string
   readonly descriptors: readonly DescriptorNode[]
 }
 
-/** Who may do how much, as a whole. */
+/** All limits as a whole. */
 export interface RuleSet {
   readonly rules: readonly PolicyRule[]
   readonly dimensions?: readonly string[]
@@ -174,7 +174,7 @@ export interface RuleSet {
   readonly domains?: readonly DescriptorDomain[]
 }
 
-/** What an override puts in the place of a rule's own numbers: one of `limit`, `windows` and `multiplier`. */
+/** The numbers of an override: one of `limit`, `windows` and `multiplier`. */
 export interface OverrideTerms {
   readonly limit?: number | 'off'
   readonly window?: WireDuration
@@ -193,7 +193,7 @@ export interface Override {
   readonly expiresAt?: number
 }
 
-/** Which tier a caller belongs to. */
+/** The tier of a caller. */
 export interface Membership {
   readonly dimension: string
   readonly entity: string
@@ -202,7 +202,7 @@ export interface Membership {
   readonly expiresAt?: number
 }
 
-/** A caller whose requests are all denied for a time. */
+/** A caller whose requests are denied for a time. */
 export interface Block {
   readonly dimension: string
   readonly entity: string

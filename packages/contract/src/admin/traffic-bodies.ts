@@ -21,7 +21,7 @@ const POINT_PARTS = {
   checks: count('Checks.'),
   denials: count('Denied checks.'),
   withoutStore: count('Those that were decided without the store.'),
-  storeErrors: count('Questions to the store that failed.'),
+  storeErrors: count('Calls to the store that failed.'),
   storeP50Ms: {
     description: 'Median duration of calls to the store, in milliseconds.',
     ...LATENCY,

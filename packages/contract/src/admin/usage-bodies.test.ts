@@ -23,14 +23,14 @@ describe('a question for usage', () => {
 
   it.each([
     [{}, '?', 'none', 'at least one of user, apiKey, ip, tenant, service, resource, descriptors'],
-    [{ clientIp: '1.2.3' }, '?clientIp', 'a text of 5 characters', 'an IPv4 or IPv6 address'],
+    [{ clientIp: '1.2.3' }, '?clientIp', 'a string of 5 characters', 'an IPv4 or IPv6 address'],
     [{ usr: 'u' }, '?usr', 'an unknown field', 'only user, apiKey, ip, tenant, service, userId, clientIp, tenantId'],
     [{ user: 'u', tokens: '1' }, '?tokens', 'an unknown field', 'only user'],
     [{ user: 'u', userId: 'v' }, '?userId', 'a value that "user" does not have', 'the value of "user"'],
-    [{ descriptors: 'model=large' }, '?descriptors', 'a text that is not JSON', 'such as {"model":"large"}'],
+    [{ descriptors: 'model=large' }, '?descriptors', 'invalid JSON', 'such as {"model":"large"}'],
     [{ descriptors: '["large"]' }, '?descriptors', 'an array', 'an object of at most 32 descriptors'],
     [{ descriptors: 'null' }, '?descriptors', 'null', 'an object of at most 32 descriptors'],
-    [{ descriptors: '{"model":""}' }, '?descriptors/model', 'an empty text', 'a number, or a text'],
+    [{ descriptors: '{"model":""}' }, '?descriptors/model', 'an empty string', 'a number, or a string'],
     [{ user: 'u', descriptors: '{"user":"v"}' }, '?descriptors/user', 'a value that "user"', 'the value of "user"'],
   ])('is refused as %j', (query, path, received, expected) => {
     expect(parseUsageQuery(query as unknown as Record<string, string>)).toMatchObject({
@@ -51,7 +51,7 @@ describe('a reset', () => {
   it.each([
     [{}, '', 'at least one of user, apiKey, ip, tenant, service, resource, descriptors'],
     [{ note: 'x' }, '', 'at least one of user'],
-    [{ userId: 'u', note: '' }, '/note', 'a text of 1 to 1000 characters'],
+    [{ userId: 'u', note: '' }, '/note', 'a string of 1 to 1000 characters'],
     [{ userId: 'u', method: 'GET' }, '/method', 'only user, '],
     [{ userId: 'u', units: 0 }, '/units', 'a whole number from 1 to 1000000000'],
     [{ units: 3 }, '', 'at least one of user'],

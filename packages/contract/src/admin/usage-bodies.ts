@@ -154,7 +154,7 @@ function parsedJson(text: string): unknown {
 
 function notJson(): InvalidBody {
   const expected = 'a JSON object of descriptors, by name, such as {"model":"large"}'
-  return { ok: false, problems: [{ path: '?descriptors', received: 'a text that is not JSON', expected }], unlisted: 0 }
+  return { ok: false, problems: [{ path: '?descriptors', received: 'invalid JSON', expected }], unlisted: 0 }
 }
 
 /** The same problems, about parameters of a query. */

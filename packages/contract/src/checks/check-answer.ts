@@ -3,12 +3,12 @@ import type { DecisionLike } from './decision.ts'
 import { wholeSeconds } from './decision.ts'
 
 /**
- * Who is counted: `ip`, `user`, `apiKey`, `tenant`, `service`, `global` (all together), the name of a descriptor, or
- * several joined by `+`, such as `tenant+user`.
+ * The dimension of a rule: `ip`, `user`, `apiKey`, `tenant`, `service`, `global` (all together), the name of a
+ * descriptor, or several joined by `+`, such as `tenant+user`.
  */
 export type Dimension = string
 
-/** The answer that tells `decision`. `dimension` is that of its rule; `decisionId` names it, where it has a name. */
+/** The answer for `decision`. `dimension` is that of its rule; `decisionId` identifies it, if it has an id. */
 export function checkAnswer(decision: DecisionLike, dimension: Dimension, decisionId?: string): CheckAnswer {
   const { allowed, reason, rule, limit, remaining, resetAt, retryAfterMs, version, delayMs, failure } = decision
   const isLimited = Number.isFinite(limit) && decision.announce !== false
@@ -29,8 +29,8 @@ export function checkAnswer(decision: DecisionLike, dimension: Dimension, decisi
 }
 
 /**
- * `answer` as JSON: the same text as `JSON.stringify` gives. Written out because every check ends here, and the general
- * way costs a tenth of what a server spends on a request.
+ * `answer` as JSON, exactly like `JSON.stringify`. Hand-written because every check needs it, and the general function
+ * takes a tenth of the time that a server spends on a request.
  */
 export function checkAnswerJson(answer: CheckAnswer): string {
   const { allowed, reason, limit, remaining, resetAt, retryAfter, dimension, rule } = answer
@@ -48,14 +48,12 @@ export function checkAnswerJson(answer: CheckAnswer): string {
   return `${json}}`
 }
 
-/**
- * The answers to a batch, in the order of its requests, as JSON: the same text as `JSON.stringify({ answers })` gives.
- */
+/** The answers to a batch, in the order of its requests, as JSON, exactly like `JSON.stringify({ answers })`. */
 export function batchAnswerJson(answers: readonly CheckAnswer[]): string {
   return `{"answers":[${answers.map(checkAnswerJson).join()}]}`
 }
 
-/** A text in JSON. Nearly all are plain and short: a look at each character is quicker than `JSON.stringify`. */
+/** A string in JSON. Nearly all are plain and short: checking each character is faster than `JSON.stringify`. */
 function quoted(text: string): string {
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index)
@@ -74,8 +72,8 @@ const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padS
 let lastDay = { number: 0, text: '1970-01-01' }
 
 /**
- * An instant in milliseconds since 1970 as RFC 3339 in whole seconds, rounded up. Null for 0 and `Infinity`: there is
- * no such instant. `Date` is called once a day: once per answer, it would cost as much as the decision itself.
+ * An instant in milliseconds since 1970 as RFC 3339 in whole seconds, rounded up. Null for 0 and `Infinity`. `Date` is
+ * used only once per day: once per answer, it would cost as much as the decision itself.
  */
 export function instantText(ms: number): string | null {
   if (!(ms > 0) || !Number.isFinite(ms)) return null

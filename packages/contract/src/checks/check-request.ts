@@ -84,7 +84,7 @@ export const CHECK_PROPERTIES = {
       type: 'object',
       maxProperties: 32,
       propertyNames: { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,63}$' },
-      additionalProperties: { anyOf: [text('A text.', 512), { description: 'A number.', type: 'number' }] },
+      additionalProperties: { anyOf: [text('A string.', 512), { description: 'A number.', type: 'number' }] },
     },
     region: text('Where the call comes from, for limits that differ by region.', 64),
     tier: entryName('The tier of the caller, when you know it; else it is looked up.'),

@@ -17,13 +17,13 @@ import { bodyOf, flag, listOf, words } from '../schema/value-schemas.ts'
  */
 export const ENVOY_PATH = '/json'
 
-/** Most descriptors in one request. */
+/** Maximum number of descriptors in one request. */
 export const MOST_ENVOY_DESCRIPTORS = 100
 
-/** Most entries of one descriptor: no rule is for more. */
+/** Maximum number of entries of one descriptor: rules have no more. */
 export const MOST_ENVOY_ENTRIES = 32
 
-/** Largest number of the protocol, which has 32 bits for it. */
+/** Largest number of the protocol: 32 bits. */
 export const LARGEST_ENVOY_COUNT = 4_294_967_295
 
 /** The units of the protocol. */
@@ -32,7 +32,7 @@ export const ENVOY_UNITS = ['SECOND', 'MINUTE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 
 /** Length of the window of a limit. */
 export type EnvoyUnit = (typeof ENVOY_UNITS)[number]
 
-/** A descriptor that was found valid. */
+/** A validated descriptor. */
 export interface ValidEnvoyDescriptor {
   readonly entries: readonly Required<EnvoyEntry>[]
   readonly limit?: { readonly unit: Lowercase<EnvoyUnit>; readonly requestsPerUnit: number }
@@ -40,14 +40,14 @@ export interface ValidEnvoyDescriptor {
   readonly isNegativeHits?: boolean
 }
 
-/** A request that was found valid: numbers are numbers, and each name has one form. The engine takes it as it is. */
+/** A validated request: numbers are numbers, and each field has one name. The engine uses it as it is. */
 export interface ValidEnvoyRequest {
   readonly domain: string
   readonly descriptors: readonly ValidEnvoyDescriptor[]
   readonly hitsAddend?: number
 }
 
-/** A number of the protocol, which may be written as text. */
+/** A number of the protocol, which may be a string. */
 function envoyCount(description: string) {
   return {
     title: `a whole number from 0 to ${LARGEST_ENVOY_COUNT}, also as text`,
@@ -148,7 +148,7 @@ const COUNT_FIELD: Field = {
 
 const NAME_FIELD = plainTextField(1, false)
 
-/** It may name somebody or be a secret. */
+/** May name a person or be a secret. */
 const VALUE_FIELD = plainTextField(0, true)
 
 const ENTRY_FORM = bodyForm(ENVOY_ENTRY, 'an object with "key" and "value"', {
@@ -184,8 +184,8 @@ const REQUEST_FORM = bodyForm(ENVOY_REQUEST, 'a JSON object with "domain" and "d
 })
 
 /**
- * Turns the parsed JSON of a body into a request by descriptors, or into what is wrong with it. One invalid descriptor
- * rejects the whole request. Never throws.
+ * Parses the JSON of a body into a request with descriptors, or into its problems. One invalid descriptor rejects the
+ * whole request. Never throws.
  */
 export function parseEnvoyRequest(body: unknown): Parsed<{ readonly request: ValidEnvoyRequest }> {
   if (!hasForm(body, REQUEST_FORM)) return formProblems(body, REQUEST_FORM)

@@ -7,13 +7,13 @@ import { ALLOWED_EXAMPLE, CHECK_ANSWER_PROPERTIES } from './check-answer-schema.
 import type { ValidCheckRequest } from './check-request.ts'
 import { CHECK_EXAMPLE, CHECK_PROPERTIES, CHECK_RULES, MOST_TOKENS, validRequest } from './check-request.ts'
 
-/** Longest `reservationId`, in characters. */
+/** Maximum length of `reservationId` in characters. */
 export const LONGEST_RESERVATION_ID = 8192
 
-/** Longest time that a reservation may be held unsettled. */
+/** Maximum time that a reservation may be held unsettled. */
 const LONGEST_RESERVATION_MS = 86_400_000
 
-/** Longest time that a request waits for a slot. */
+/** Maximum time that a request waits for a slot. */
 export const LONGEST_WAIT_MS = 30_000
 
 const USUAL_RESERVATION_MS = 60_000
@@ -135,7 +135,7 @@ const RESERVATION_FORM = bodyForm(RESERVATION_REQUEST, 'a JSON object with "rese
   private: ['reservationId'],
 })
 
-/** Turns the parsed JSON of a body into a reservation, or into everything that is wrong with it. Never throws. */
+/** Parses the JSON of a body into a reservation, or into its problems. Never throws. */
 export function parseReserveRequest(
   body: unknown,
 ): Parsed<{ readonly request: ValidCheckRequest; readonly expiresAfterMs: number }> {
@@ -143,7 +143,7 @@ export function parseReserveRequest(
   return { ok: true, request: validRequest(body), expiresAfterMs: body.expiresAfterMs ?? USUAL_RESERVATION_MS }
 }
 
-/** Turns the parsed JSON of a body into a call for a slot, or into everything that is wrong with it. Never throws. */
+/** Parses the JSON of a body into a request for a slot, or into its problems. Never throws. */
 export function parseAcquireRequest(
   body: unknown,
 ): Parsed<{ readonly request: ValidCheckRequest; readonly maxWaitMs: number }> {
@@ -151,7 +151,7 @@ export function parseAcquireRequest(
   return { ok: true, request: validRequest(body), maxWaitMs: (body.maxWaitMs ?? 0) + 0 }
 }
 
-/** Turns the parsed JSON of a body into a settlement, or into everything that is wrong with it. Never throws. */
+/** Parses the JSON of a body into a settlement, or into its problems. Never throws. */
 export function parseSettleRequest(body: unknown): Parsed<SettleRequest> {
   if (!hasForm(body, SETTLE_FORM)) return formProblems(body, SETTLE_FORM)
   const { reservationId, tokens } = body
@@ -159,16 +159,14 @@ export function parseSettleRequest(body: unknown): Parsed<SettleRequest> {
   return { ok: true, reservationId, tokens: tokens + 0 }
 }
 
-/** Turns the parsed JSON of a release or a heartbeat into what is meant, or into everything that is wrong with it. */
+/** Parses the JSON of a release or a heartbeat, or returns its problems. */
 export function parseReservationRequest(body: unknown): Parsed<ReservationRequest> {
   if (!hasForm(body, RESERVATION_FORM)) return formProblems(body, RESERVATION_FORM)
   return { ok: true, reservationId: body.reservationId }
 }
 
 /**
- * The instant at which something ends, as these answers tell it: never after `expiresAtMs`, which is in milliseconds
- * since
- * 1970. Null for `Infinity`: it does not end.
+ * The announced expiry: never after `expiresAtMs`, which is in milliseconds since 1970. Null for `Infinity`: no expiry.
  */
 export function expiryText(expiresAtMs: number): string | null {
   return Number.isFinite(expiresAtMs) ? new Date(Math.floor(expiresAtMs)).toISOString() : null

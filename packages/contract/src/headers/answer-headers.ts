@@ -23,7 +23,7 @@ export type AnswerHeaderName =
   | 'ETag'
   | 'WWW-Authenticate'
 
-/** The headers of answers that say something, by name. */
+/** Headers of answers, by name. */
 export const ANSWER_HEADERS: Readonly<Record<AnswerHeaderName, AnswerHeader>> = {
   'X-RateLimit-Limit': { description: 'Units of the limit that decided.', schema: DIGITS, example: '1000' },
   'X-RateLimit-Remaining': { description: 'Whole units left under it.', schema: DIGITS, example: '523' },

@@ -3,27 +3,27 @@ import { wholeSeconds } from '../checks/decision.ts'
 
 /** The two fields of draft-ietf-httpapi-ratelimit-headers-11. */
 export interface RateLimitFields {
-  /** What is left: one item for each limit whose remaining units are known; empty when none is. */
+  /** What remains: one item for each limit with known remaining units; empty if there is none. */
   readonly rateLimit: string
-  /** What holds: one item for each limit, under the same names. */
+  /** The limits: one item for each, under the same names. */
   readonly policy: string
 }
 
-/** Most limits that are announced: a header must stay a header. */
+/** Maximum number of announced limits: keeps the header short. */
 const MOST_ANNOUNCED = 16
 
-/** How much of a name is kept when a number has to tell it from another one. */
+/** Length to which a name is cut if a number must make it unique. */
 const LONGEST_NUMBERED = 200
 
 /**
- * The `RateLimit` and `RateLimit-Policy` fields for `decision`, or undefined when it has no limit to speak of. `nowMs`
- * is the time of the answer, milliseconds since 1970.
+ * The `RateLimit` and `RateLimit-Policy` fields for `decision`, or undefined if it has no limit to announce. `nowMs`:
+ * time of the answer, milliseconds since 1970.
  *
- * Each limit is an item under the name of its rule; where a rule has several windows, the window is part of the name.
- * `q` is the limit, `w` its window in whole seconds rounded up, `qu` what is counted when that is not requests, `pk`
- * whose quota it is. `r` is what is left and `t` the whole seconds, rounded up, for which that is all: until the full
- * limit is there again or, under a limit that denies, until the same call would be allowed. A denial has a `t` only for
- * the limits that deny, so that `Retry-After` is never before any of them.
+ * Each limit is an item under the name of its rule; if a rule has several windows, the window is part of the name. `q`
+ * is the limit, `w` its window in whole seconds rounded up, `qu` what is counted if not requests, `pk` whose quota it
+ * is. `r` is what remains and `t` the whole seconds, rounded up, until the full limit is available again or, for a
+ * limit that denies, until the same call would be allowed. A denial has a `t` only for the limits that deny, so that
+ * `Retry-After` is never earlier than any of them.
  */
 export function rateLimitFields(decision: DecisionLike, nowMs: number): RateLimitFields | undefined {
   const reports = announced(decision)
@@ -42,17 +42,17 @@ export function rateLimitFields(decision: DecisionLike, nowMs: number): RateLimi
   return { rateLimit: state.join(', '), policy: policies.join(', ') }
 }
 
-/** The limits to announce: those that were decided, or the decision itself when it is about one limit only. */
+/** The limits to announce: the decided ones, or the decision itself if it concerns only one limit. */
 function announced(decision: DecisionLike): readonly LimitReportLike[] {
   const { limits = [], reason, limit } = decision
   if (limits.length === 0) {
-    // A caller on a list is denied by no limit, so there is nothing to announce.
+    // A caller on the deny list is not denied by a limit, so there is nothing to announce.
     const isListed = reason === 'denied' || (reason === 'blocked' && limit === 0)
     return !isListed && isTold(decision) ? [decision] : []
   }
   const finite = limits.every(isTold) ? limits : limits.filter(isTold)
   if (finite.length <= MOST_ANNOUNCED) return finite
-  // The limits that deny come first: the caller has to know them.
+  // The limits that deny come first: the caller must know them.
   return finite
     .toSorted((one, other) => Number(other.retryAfterMs > 0) - Number(one.retryAfterMs > 0))
     .slice(0, MOST_ANNOUNCED)
@@ -62,7 +62,7 @@ function isTold({ limit, announce }: Pick<LimitReportLike, 'limit' | 'announce'>
   return announce !== false && Number.isFinite(limit)
 }
 
-/** A name of its own for each limit, as it is written. */
+/** A unique, encoded name for each limit. */
 function namesOf(reports: readonly LimitReportLike[]): readonly string[] {
   if (reports.length === 1) return [fieldString(reports[0]!.rule)]
   const rules = reports.map(({ rule }) => rule)
@@ -93,15 +93,15 @@ function unitOf({ quotaUnit }: LimitReportLike): string {
   return quotaUnit === undefined || quotaUnit === 'requests' ? '' : `;qu=${fieldString(quotaUnit)}`
 }
 
-/** A parameter that holds seconds; none when they have no end. */
+/** A parameter in seconds; none if it is infinite. */
 function seconds(name: string, value: number): string {
   return Number.isFinite(value) ? `;${name}=${fieldInteger(value)}` : ''
 }
 
-/** The largest whole number that a structured field can hold (RFC 9651): 15 digits. */
+/** Largest integer of a structured field (RFC 9651): 15 digits. */
 const LARGEST_INTEGER = 999_999_999_999_999
 
-/** Longest text that is written, before it is escaped. */
+/** Maximum length of a string before escaping. */
 const LONGEST_TEXT = 256
 
 const PRINTABLE = /^[ !#-$&-[\]-~]*$/
@@ -110,15 +110,15 @@ const ESCAPED = /["\\]/g
 
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 
-/** An Integer of a structured field: `value` without its fraction, from 0 to 15 digits; 0 for what is no number. */
+/** An Integer of a structured field: `value` without its fraction, 0 to 15 digits; 0 if it is not a number. */
 export function fieldInteger(value: number): string {
   if (value >= LARGEST_INTEGER) return String(LARGEST_INTEGER)
   return value > 0 ? String(Math.floor(value)) : '0'
 }
 
 /**
- * A String of a structured field. It can hold printable ASCII only: every other character is percent-encoded as in a
- * URL, and so is `%`, so that two texts never look alike. Long texts are cut.
+ * A String of a structured field. It can only contain printable ASCII: all other characters, and `%`, are
+ * percent-encoded as in a URL, so that different strings stay different. Long strings are cut.
  */
 export function fieldString(text: string): string {
   const short = text.length > LONGEST_TEXT ? text.slice(0, LONGEST_TEXT) : text

@@ -4,8 +4,8 @@ import { rateLimitFields } from './rate-limit-fields.ts'
 
 /**
  * Which headers announce a limit. `legacy`: the widely used `X-RateLimit-*`. `draft-11`: `RateLimit` and
- * `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers-11, a draft whose form may still change. `both`, or `off`
- * for neither.
+ * `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers-11, a draft that may still change. `both`, or `off` for
+ * neither.
  */
 export type HeaderProfile = (typeof HEADER_PROFILES)[number]
 
@@ -16,19 +16,20 @@ export const HEADER_PROFILES = ['legacy', 'draft-11', 'both', 'off'] as const
 export interface RateLimitHeaderOptions {
   readonly profile: HeaderProfile
   /**
-   * Adds so much of the wait to `Retry-After`, 0 or more and below 1, drawn anew for each answer: callers that were
-   * denied together do not come back together. 0.25 makes 60 s into 75 s; Default: 0. It never shortens the wait.
+   * Adds up to this share of the wait to `Retry-After`, at random for each answer, 0 or more and below 1, so that
+   * callers that were denied together do not retry together. 0.25 makes up to 75 s of 60 s. Default: 0. It never
+   * shortens the wait.
    */
   readonly jitter?: number
 }
 
-/** Longest wait in a header. Larger numbers would not be written as digits alone. */
+/** Maximum wait in a header. Larger numbers would not be written as digits alone. */
 const LONGEST_WAIT_SECONDS = 999_999_999_999_999
 
 /**
- * The headers that tell `decision` by a profile. Whatever the profile, a denial says when to come back (`Retry-After`,
- * where waiting helps) and that it must not be stored (`Cache-Control: no-store`, RFC 6585). `nowMs` is the time of the
- * answer, milliseconds since 1970. All times are whole seconds, rounded up, so that no client retries too early.
+ * The headers for `decision` by a profile. With every profile, a denial has `Retry-After` (where waiting helps) and
+ * `Cache-Control: no-store` (RFC 6585). `nowMs`: time of the answer, milliseconds since 1970. All times are whole
+ * seconds, rounded up, so that no client retries too early.
  */
 export function rateLimitHeaders(
   decision: DecisionLike,
@@ -43,12 +44,11 @@ export function rateLimitHeaders(
 }
 
 /**
- * The widely used `X-RateLimit-*` headers for `decision`, and `Retry-After` and `Cache-Control: no-store` when it
- * denies: {@link rateLimitHeaders} by the profile `legacy`.
+ * The widely used `X-RateLimit-*` headers for `decision`, and `Retry-After` and `Cache-Control: no-store` if it denies:
+ * {@link rateLimitHeaders} with the profile `legacy`.
  *
- * `X-RateLimit-Reset` is in seconds since 1970, `X-RateLimit-Reset-After` and `Retry-After` from now. There is no
- * `Retry-After` where waiting does not help, and no `X-RateLimit-*` where nothing limits the call. What is unknown is
- * left out.
+ * `X-RateLimit-Reset` is in seconds since 1970, `X-RateLimit-Reset-After` and `Retry-After` from now. Without
+ * `Retry-After`, waiting does not help; without `X-RateLimit-*`, nothing limits the call. Unknown values are omitted.
  */
 export function legacyRateLimitHeaders(decision: DecisionLike, nowMs: number): Record<string, string> {
   const headers: Record<string, string> = {}

@@ -5,90 +5,90 @@ import type { ProblemCode } from '../service/problem.ts'
 import { PROBLEM_MEDIA_TYPE, PROBLEMS } from '../service/problem.ts'
 import { PROBLEM } from '../service/service-bodies.ts'
 
-/** The role that an API key needs, or a higher one. `none`: no key is required. */
+/** The least role that the API key must have. `none`: no key is required. */
 export type OperationRole = ApiKeyRole
 
-/** The methods that operations have. */
+/** HTTP methods of operations. */
 export type OperationMethod = 'GET' | 'PUT' | 'POST' | 'DELETE'
 
-/** A parameter of the path or the query. */
+/** A path or query parameter. */
 export interface OperationParameter {
   readonly in: 'path' | 'query'
   readonly required: boolean
   readonly description: string
-  /** A text, or a whole number written in decimal digits. */
+  /** A string, or a whole number written in decimal digits. */
   readonly schema: JsonSchema
 }
 
 /** One of the answers of an operation. */
 export interface OperationAnswer {
   readonly description: string
-  /** The schema of the body, or of the data of each event of a stream; left out where there is no body. */
+  /** The schema of the body, or of the data of each event of a stream. Absent without a body. */
   readonly schema?: JsonSchema
   /** Media type of the body. Default: `application/json`. */
   readonly mediaType?: string
   readonly headers?: readonly AnswerHeaderName[]
-  /** A body of this answer. Default: an example of the schema. */
+  /** An example body. Default: the example of the schema. */
   readonly example?: unknown
-  /** The problems that are answered so; left out where it is no problem. */
+  /** The problems with this status. Absent if the status is not an error. */
   readonly problems?: readonly ProblemCode[]
 }
 
-/** Something that the service does: everything that servers, clients and documents need to know about it. */
+/** An operation of the service: everything that servers, clients and documents need to know about it. */
 export interface Operation {
-  /** Names it in code and in the OpenAPI document. */
+  /** Its name in code and in the OpenAPI document. */
   readonly id: string
   readonly method: OperationMethod
-  /** With `{name}` for each parameter of the path. */
+  /** With `{name}` for each path parameter. */
   readonly path: string
   readonly role: OperationRole
   /** A few words. */
   readonly summary: string
-  /** What it does, in sentences. */
+  /** Full sentences. */
   readonly description: string
   readonly tag: string
   readonly parameters: Readonly<Record<string, OperationParameter>>
-  /** The schema of the body, which is JSON and must be there; left out where there is none. */
+  /** The schema of the required JSON body. Absent without a body. */
   readonly body?: JsonSchema
-  /** Most bytes of a body; 0 where there is none. */
+  /** Maximum size of the body in bytes; 0 without a body. */
   readonly maxBodyBytes: number
-  /** By status: at least one below 400, and all problems that it may answer with. */
+  /** By status: at least one below 400, and all problems. */
   readonly answers: Readonly<Record<number, OperationAnswer>>
   /**
-   * Whether it takes part in optimistic locking: reads answer with an `ETag`, changes take `If-Match`, and `PUT` also
+   * Whether it supports optimistic locking: reads answer with an `ETag`, changes take `If-Match`, and `PUT` also
    * `If-None-Match`.
    */
   readonly hasEtag: boolean
-  /** Whether it answers with a page: takes `after` and `limit`, and answers with `items` and `next`. */
+  /** Whether it is paged: takes `after` and `limit`, and answers with `items` and `next`. */
   readonly isPaged: boolean
-  /** Whether its answer goes on until somebody ends it. */
+  /** Whether it streams until the client or the server ends it. */
   readonly streams: boolean
 }
 
-/** What goes in and out of an operation, for typed clients and handlers. */
+/** Types of an operation, for typed clients and handlers. */
 export interface Call {
-  /** The parameters of path and query, by name. */
+  /** The path and query parameters, by name. */
   readonly parameters: object
-  /** The names of the parameters that have a default: clients may leave them out, handlers always receive them. */
+  /** Names of the parameters with a default: optional for clients, always set for handlers. */
   readonly defaults: string
-  /** The body; undefined where there is none. */
+  /** The request body; undefined without one. */
   readonly body: unknown
-  /** The body of the answer when it went well; undefined where there is none. */
+  /** The body of a successful answer; undefined without one. */
   readonly answer: unknown
 }
 
 declare const CALL: unique symbol
 
-/** An operation with what goes in and out of it, which only the compiler sees. */
+/** An operation with its types, which only the compiler uses. */
 interface TypedOperation<Id, C> extends Operation {
   readonly id: Id & string
   readonly [CALL]?: C
 }
 
-/** Operations by their ids. */
+/** Operations by id. */
 export type OperationsOf<Calls> = { readonly [Id in keyof Calls]: TypedOperation<Id, Calls[Id]> }
 
-/** What goes in and out of operations, by their ids. */
+/** Types of operations, by id. */
 export type CallsOf<Operations> = {
   readonly [Id in keyof Operations]: Operations[Id] extends TypedOperation<Id, infer C> ? C : never
 }
@@ -97,19 +97,19 @@ export type CallsOf<Operations> = {
 export type ReceivedParameters<C extends Call> = Omit<C['parameters'], C['defaults']> &
   Required<Pick<C['parameters'], C['defaults'] & keyof C['parameters']>>
 
-/** What is said about an operation; the rest follows from it. */
+/** The definition of an operation; everything else is derived from it. */
 interface OperationParts extends Pick<Operation, 'method' | 'path' | 'role' | 'summary' | 'description' | 'answers'> {
   readonly parameters?: Operation['parameters']
   readonly body?: JsonSchema
   /** Default: 16 KiB. */
   readonly maxBodyBytes?: number
-  /** Problems besides those that follow from body, parameters, role and locking. */
+  /** Problems in addition to those that follow from body, parameters, role and locking. */
   readonly problems?: readonly ProblemCode[]
   readonly hasEtag?: boolean
   readonly streams?: boolean
 }
 
-/** Rejects what operations and answers do not have, such as a misspelt `hasEtag`. */
+/** Rejects unknown properties, such as a misspelt `hasEtag`. */
 type Known<Parts> = {
   readonly [Id in keyof Parts]: No<Exclude<keyof Parts[Id], keyof OperationParts>> & {
     readonly answers: Parts[Id] extends { readonly answers: infer Answers }
@@ -120,7 +120,7 @@ type Known<Parts> = {
 
 type No<Names extends PropertyKey> = { readonly [Name in Names]?: never }
 
-/** The {@link Call} of each operation, inferred from what is said about it. */
+/** The {@link Call} of each operation, inferred from its definition. */
 type CallsFrom<Parts> = Parts extends infer All ? { readonly [Id in keyof All]: CallFrom<All[Id]> } : never
 
 type CallFrom<Parts> = Parts extends { readonly answers: infer Answers }
@@ -132,13 +132,13 @@ type CallFrom<Parts> = Parts extends { readonly answers: infer Answers }
     }
   : never
 
-/** The values of a parameter or answer; never where it has no schema. */
+/** The type of the values of a parameter or answer; never without a schema. */
 type ValueFrom<Part> = Part extends { readonly schema: infer S } ? ValueOf<S> : never
 
-/** The bodies of all answers; undefined where none has one. */
+/** The bodies of all answers; undefined if none has one. */
 type AnswerFrom<Answer> = [ValueFrom<Answer>] extends [never] ? undefined : ValueFrom<Answer>
 
-/** The parameters by name: those of the path, and of the query those that must be there, are required. */
+/** The parameters by name: path parameters and required query parameters are required. */
 type ParametersFrom<P> = {
   readonly [Name in keyof P as P[Name] extends { readonly required: true } ? Name : never]: ValueFrom<P[Name]>
 } & {
@@ -147,15 +147,15 @@ type ParametersFrom<P> = {
   ? { readonly [Name in keyof Both]: Both[Name] }
   : never
 
-/** The names of the parameters that have a default. */
+/** Names of the parameters with a default. */
 type DefaultsFrom<P> = {
   [Name in keyof P]: P[Name] extends { readonly schema: { readonly default: string | number } } ? Name : never
 }[keyof P]
 
-/** Bytes that the bodies of most operations fit into. */
+/** Default maximum size of a body in bytes. */
 const USUAL_BODY_BYTES = 16_384
 
-/** Makes operations of one tag out of what is said about each. */
+/** Creates the operations of one tag from their definitions. */
 export function operations<const Parts extends Readonly<Record<string, OperationParts>>>(
   tag: string,
   parts: Parts & Known<Parts>,
@@ -164,23 +164,23 @@ export function operations<const Parts extends Readonly<Record<string, Operation
   return Object.fromEntries(made) as OperationsOf<CallsFrom<Parts>>
 }
 
-/** A parameter with what the compiler infers its type from. */
+/** A parameter with the type that the compiler infers. */
 interface Parameter<Required extends boolean, S extends JsonSchema> extends OperationParameter {
   readonly required: Required
   readonly schema: S
 }
 
-/** A parameter of the query that may be left out. */
+/** An optional query parameter. */
 export function query<const S extends JsonSchema>(description: string, schema: S): Parameter<false, S> {
   return { in: 'query', required: false, description, schema }
 }
 
-/** A parameter of the query that must be there. */
+/** A required query parameter. */
 export function neededQuery<const S extends JsonSchema>(description: string, schema: S): Parameter<true, S> {
   return { in: 'query', required: true, description, schema }
 }
 
-/** A parameter of the path. */
+/** A path parameter. */
 export function pathPart<const S extends JsonSchema>(description: string, schema: S): Parameter<true, S> {
   return { in: 'path', required: true, description, schema }
 }
@@ -220,12 +220,12 @@ function impliedProblems(
   if (body !== undefined || Object.keys(parameters).length > 0) codes.push('SLUICE_HTTP_INVALID_REQUEST')
   if (role !== 'none') {
     codes.push('SLUICE_HTTP_UNAUTHORIZED', 'SLUICE_HTTP_FORBIDDEN', 'SLUICE_HTTP_TOO_MANY_FAILURES')
-    // With the session of a browser, a change needs a token.
+    // With a browser session, a change needs a CSRF token.
     if (method !== 'GET') codes.push('SLUICE_HTTP_CSRF')
   }
   if (path.includes('{')) codes.push('SLUICE_HTTP_NOT_FOUND')
   if (hasEtag && method !== 'GET') codes.push('SLUICE_HTTP_PRECONDITION_FAILED')
-  // A node that is about to stop closes its stores.
+  // A node that is shutting down closes its stores.
   if (CLOSED_BY_STOP.some((code) => problems.includes(code))) codes.push('SLUICE_HTTP_NOT_READY')
   const writesConfig = method !== 'GET' && problems.includes('SLUICE_HTTP_CONFIG_UNAVAILABLE')
   if (writesConfig) codes.push('SLUICE_HTTP_CONFIG_NOT_WRITABLE')
@@ -239,7 +239,7 @@ const PROBLEM_HEADERS: Readonly<Record<number, readonly AnswerHeaderName[]>> = {
   504: ['Cache-Control'],
 }
 
-/** One answer for each status that these problems have. */
+/** One answer for each status of these problems. */
 function problemAnswers(codes: readonly ProblemCode[]): Readonly<Record<number, OperationAnswer>> {
   const byStatus = Map.groupBy(new Set(codes), (code) => PROBLEMS[code].status)
   const answers = [...byStatus].map(([status, problems]): [number, OperationAnswer] => {
@@ -251,7 +251,7 @@ function problemAnswers(codes: readonly ProblemCode[]): Readonly<Record<number, 
   return Object.fromEntries(answers)
 }
 
-/** Which page of a list. */
+/** Parameters of a page of a list. */
 export const PAGE_PARAMETERS = {
   after: query('The "next" of the previous page. Default: the first page.', {
     type: 'string',
@@ -261,7 +261,7 @@ export const PAGE_PARAMETERS = {
   limit: query('Maximum number of items. Default: 100.', { type: 'integer', minimum: 1, maximum: 1000, default: 100 }),
 }
 
-/** Which node figures are of. */
+/** The node whose values to return. */
 export const NODE_PARAMETER = {
   node: query('Only this node, by id or name; self for the one that answers. Default: all nodes together.', {
     type: 'string',

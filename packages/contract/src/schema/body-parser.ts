@@ -1,34 +1,34 @@
 import type { JsonSchema, NamedSchema } from './json-schema.ts'
 import type { FieldProblem } from './value-schemas.ts'
 
-/** What one field of a body may be. */
+/** The valid values of one field of a body. */
 export interface Field {
   readonly accepts: (value: unknown) => boolean
   readonly expected: string
-  /** Whether the value may be a secret or name a person: then no message repeats it. */
+  /** Whether the value may be a secret or name a person: then messages never contain it. */
   readonly isPrivate: boolean
-  /** Where in the value the problem is, for one that has parts. Default: the whole field. */
+  /** Locates problems within a value that has parts. Default: the whole field is the problem. */
   readonly problemsIn?: (value: object, path: string) => readonly FieldProblem[]
 }
 
 declare const BODY: unique symbol
 
-/** What a body may hold. */
+/** The valid bodies of an operation. */
 export interface BodyForm<T extends object = object> {
-  /** The type of the bodies of this form; only the compiler sees it. */
+  /** The type of the bodies of this form; only the compiler uses it. */
   readonly [BODY]?: T
   readonly fields: ReadonlyMap<string, Field>
-  /** The fields that must be there. */
+  /** Required fields. */
   readonly needed: readonly string[]
-  /** What the body should be, where it is something else altogether. */
+  /** Description of the body, for values that are something else. */
   readonly expected: string
-  /** What is wrong between fields; `at` points to the body. Empty when nothing is. */
+  /** Problems that concern several fields; `at` points to the body. Empty if there are none. */
   readonly problemsBetween?: (body: object, at: string) => readonly FieldProblem[]
 }
 
-/** What a parser knows of a body beyond its schema. */
+/** What a parser needs beyond the schema of a body. */
 export interface BodyRules {
-  /** Fields whose problems are listed before those of the others. */
+  /** Fields whose problems are listed first. */
   readonly first?: readonly string[]
   /** Fields that may be a secret or name a person. */
   readonly private?: readonly string[]
@@ -37,28 +37,28 @@ export interface BodyRules {
   readonly problemsBetween?: BodyForm['problemsBetween']
 }
 
-/** A body that cannot be understood, and what is wrong with it. */
+/** An invalid body, and its problems. */
 export interface InvalidBody {
   readonly ok: false
-  /** At least one. All problems of known fields, then of unknown ones as many as fit. */
+  /** At least one. All problems of known fields, then as many of unknown ones as fit. */
   readonly problems: readonly FieldProblem[]
-  /** Problems beyond those listed: a body can hold thousands. */
+  /** Number of further problems: a body can have thousands. */
   readonly unlisted: number
 }
 
-/** What a body said, or what is wrong with it. */
+/** A parsed body, or its problems. */
 export type Parsed<T> = ({ readonly ok: true } & T) | InvalidBody
 
 const MOST_UNKNOWN_LISTED = 16
 
-/** Most problems that are listed of the entries of a list; the others are counted. */
+/** Maximum number of listed problems of the entries of a list; the others are counted. */
 const MOST_LISTED_OF_ENTRIES = 64
 
 const MOST_DESCRIPTORS = 32
 const LONGEST_DESCRIPTOR = 512
 
 const CONTROL_CHARACTER = /\p{Cc}/u
-/** Between them are the printable characters of ASCII: most texts have no others. */
+/** The range of printable ASCII characters: most strings contain no others. */
 const SPACE = 0x20
 const TILDE = 0x7e
 const METHOD = /^[!#$%&'*+.^_`|~\dA-Za-z-]{1,32}$/
@@ -67,7 +67,7 @@ const ENTRY_NAME = /^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$/
 
 /**
  * The form of the bodies that `schema` describes. Names, required fields, bounds and choices are those of the schema.
- * `expected` says what the body should be, where it is something else altogether.
+ * `expected` describes the body, for values that are something else.
  */
 /* @__NO_SIDE_EFFECTS__ */
 export function bodyForm<T extends object>(
@@ -92,14 +92,14 @@ export function formWithout<T extends object>(form: BodyForm<T>, name: string): 
   return { ...form, fields: new Map([...form.fields].filter(([field]) => field !== name)) }
 }
 
-/** The field that a schema describes in full: true or false, a whole number, one of several texts, or a text. */
+/** The field for a schema: a boolean, an integer, a choice of strings, or a string. */
 function fieldOf({ type, minimum = 0, maximum = Number.MAX_SAFE_INTEGER, maxLength = 0, ...more }: JsonSchema): Field {
   if (type === 'boolean') return FLAG_FIELD
   if (type === 'integer') return wholeField(minimum, maximum)
   return more.enum === undefined ? textField(maxLength) : choiceField(more.enum)
 }
 
-/** Whether `body` is an object of this form. One look at each member: most bodies are right. */
+/** Whether `body` is an object of this form. Visits each member once: most bodies are valid. */
 export function hasForm<T extends object>(body: unknown, { fields, needed, problemsBetween }: BodyForm<T>): body is T {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return false
   for (const name of Object.keys(body)) {
@@ -109,7 +109,7 @@ export function hasForm<T extends object>(body: unknown, { fields, needed, probl
   return problemsBetween === undefined || problemsBetween(body, '').length === 0
 }
 
-/** Everything that is wrong with a body that does not have this form; `at` points to it. */
+/** The problems of a body that does not have this form; `at` points to it. */
 export function formProblems(body: unknown, form: BodyForm, at = ''): InvalidBody {
   const { fields, needed, expected, problemsBetween } = form
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
@@ -131,8 +131,8 @@ export function formProblems(body: unknown, form: BodyForm, at = ''): InvalidBod
 }
 
 /**
- * Everything that is wrong with a list whose entries should all have this form, as far as it is listed; undefined when
- * nothing is. `at` points to the list.
+ * The problems of a list whose entries should all have this form, up to the maximum; undefined if there are none. `at`
+ * points to the list.
  */
 export function entryProblems(entries: readonly unknown[], form: BodyForm, at: string): InvalidBody | undefined {
   const problems: FieldProblem[] = []
@@ -153,17 +153,17 @@ function fieldProblems(field: Field, value: unknown, path: string): readonly Fie
   return [{ path, received: describeReceived(value, field.isPrivate), expected: field.expected }]
 }
 
-/** A text of 1 to `longest` characters. */
+/** A string of 1 to `longest` characters. */
 /* @__NO_SIDE_EFFECTS__ */
 function textField(longest: number): Field {
   return {
     accepts: (value) => isText(value, longest),
-    expected: `a text of 1 to ${longest} characters and no control characters`,
+    expected: `a string of 1 to ${longest} characters and no control characters`,
     isPrivate: false,
   }
 }
 
-/** A whole number in a range. */
+/** An integer in a range. */
 /* @__NO_SIDE_EFFECTS__ */
 function wholeField(minimum: number, maximum: number): Field {
   return {
@@ -181,8 +181,8 @@ const FLAG_FIELD: Field = {
 }
 
 /**
- * A list of 1 to `most` entries, which `noun` names. `form` is the form of each; without it, {@link entryProblems} says
- * what is wrong with them.
+ * A list of 1 to `most` entries, called `noun` in messages. `form` is the form of each; without it, {@link
+ * entryProblems} checks them.
  */
 /* @__NO_SIDE_EFFECTS__ */
 export function listField(most: number, noun: string, form?: BodyForm): Field {
@@ -197,7 +197,7 @@ export function listField(most: number, noun: string, form?: BodyForm): Field {
   }
 }
 
-/** One of several texts. */
+/** A choice of strings. */
 /* @__NO_SIDE_EFFECTS__ */
 function choiceField(choices: readonly string[]): Field {
   return {
@@ -212,12 +212,12 @@ function choiceField(choices: readonly string[]): Field {
 export function plainTextField(least: number, isPrivate: boolean): Field {
   return {
     accepts: (value) => typeof value === 'string' && value.length >= least && value.isWellFormed(),
-    expected: least === 0 ? 'a text' : `a text of ${least} or more characters`,
+    expected: least === 0 ? 'a string' : `a string of ${least} or more characters`,
     isPrivate,
   }
 }
 
-/** An object of a form of its own. */
+/** An object with a form. */
 /* @__NO_SIDE_EFFECTS__ */
 export function formField(form: BodyForm): Field {
   return {
@@ -235,7 +235,7 @@ export const IP_FIELD: Field = {
   isPrivate: true,
 }
 
-/** What is called. A text with a slash that does not begin with one is a mistake: a path without its beginning. */
+/** A resource. A string that contains a slash but does not start with one is a mistake: a path without its start. */
 export const RESOURCE_FIELD: Field = {
   accepts: (value) => isText(value, 2048) && (value.startsWith('/') || !value.includes('/')),
   expected:
@@ -245,7 +245,7 @@ export const RESOURCE_FIELD: Field = {
 
 /** An HTTP method. */
 export const METHOD_FIELD: Field = {
-  // A comparison takes a tenth of the time of a pattern, and nearly all are one of these.
+  // A comparison takes a tenth of the time of a regular expression, and nearly all methods are one of these.
   accepts: (value) => value === 'GET' || value === 'POST' || (typeof value === 'string' && METHOD.test(value)),
   expected: 'an HTTP method such as "GET", of at most 32 characters',
   isPrivate: false,
@@ -285,14 +285,14 @@ function descriptorProblems(descriptors: object, path: string): readonly FieldPr
       path: path + pointerTo(name),
       received: DESCRIPTOR_NAME.test(name) ? describeReceived(value, true) : 'a name that descriptors cannot have',
       expected: DESCRIPTOR_NAME.test(name)
-        ? `a number, or a text of 1 to ${LONGEST_DESCRIPTOR} characters and no control characters`
+        ? `a number, or a string of 1 to ${LONGEST_DESCRIPTOR} characters and no control characters`
         : 'a name of 1 to 64 letters, digits or any of _ . -, beginning with a letter',
     }))
 }
 
 /**
- * Control characters would break log lines. Half a surrogate pair has no UTF-8 form: written to a store it would turn
- * into U+FFFD, and two callers would share a counter.
+ * Control characters would break log lines. A lone surrogate has no UTF-8 form: a store would turn it into U+FFFD, and
+ * two callers would share a counter.
  */
 function isText(value: unknown, longest: number): value is string {
   if (typeof value !== 'string' || value.length === 0 || value.length > longest) return false
@@ -305,17 +305,20 @@ function isText(value: unknown, longest: number): value is string {
 
 const LONGEST_SHOWN = 64
 
-/** The pointer to a member of the body. Long names are cut: they are the sender's choice, and go into logs. */
+/** The pointer to a member of the body. Long names are cut: clients choose them, and they end up in logs. */
 function pointerTo(name: string): string {
   const shown = name.length > LONGEST_SHOWN ? `${name.slice(0, LONGEST_SHOWN)}...` : name
   return `/${shown.toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1')}`
 }
 
-/** A value in words. Texts are quoted when they are short and `isPrivate` is false; otherwise only measured. */
+/**
+ * Describes a value. Strings are quoted if they are short and `isPrivate` is false; otherwise only their length is
+ * given.
+ */
 function describeReceived(value: unknown, isPrivate: boolean): string {
   if (typeof value === 'string') {
-    if (value.length === 0) return 'an empty text'
-    return isPrivate || value.length > LONGEST_SHOWN ? `a text of ${value.length} characters` : JSON.stringify(value)
+    if (value.length === 0) return 'an empty string'
+    return isPrivate || value.length > LONGEST_SHOWN ? `a string of ${value.length} characters` : JSON.stringify(value)
   }
   if (value === undefined) return 'nothing'
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object'
@@ -338,7 +341,7 @@ const DOT = 0x2e
 const ZERO = 0x30
 const LONGEST_IPV4 = 15
 
-/** Written out: most checks name an address, and a pattern takes several times as long. */
+/** Hand-written: most checks contain an address, and a regular expression takes several times as long. */
 function isIpv4(text: string): boolean {
   if (text.length > LONGEST_IPV4) return false
   let dots = 0
@@ -347,7 +350,7 @@ function isIpv4(text: string): boolean {
   for (let index = 0; index < text.length; index++) {
     const digit = text.charCodeAt(index) - ZERO
     if (digit >= 0 && digit <= 9) {
-      // A zero stands alone.
+      // No leading zeros.
       if (digits > 0 && value === 0) return false
       value = 10 * value + digit
       if (value > 255) return false
@@ -371,7 +374,7 @@ function isIpv6(text: string): boolean {
   return tail === undefined ? groups === IPV6_GROUPS : groups < IPV6_GROUPS
 }
 
-/** Groups of 16 bits in `part`, NaN when one is malformed. `isEnd`: dotted decimal may stand last, for two groups. */
+/** Number of 16-bit groups in `part`, NaN if one is malformed. `isEnd`: dotted decimal may come last, as two groups. */
 function countGroups(part: string, isEnd: boolean): number {
   if (part === '') return 0
   const groups = part.split(':')

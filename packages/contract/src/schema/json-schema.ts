@@ -12,18 +12,18 @@ interface JsonValues {
   readonly null: null
 }
 
-/** The part of JSON Schema (draft 2020-12) that this contract is written in. */
+/** The subset of JSON Schema (draft 2020-12) that this contract uses. */
 export interface JsonSchema {
-  /** `#/components/schemas/<name>`; only annotations stand beside it. */
+  /** `#/components/schemas/<name>`; only annotations are allowed next to it. */
   readonly $ref?: string
-  /** What is expected, as the rest of a sentence: `a duration such as "1m"`. */
+  /** Description for messages, as the rest of a sentence: `a duration such as "1m"`. */
   readonly title?: string
   readonly description?: string
   readonly examples?: readonly unknown[]
-  /** What a parameter of the query is when it is left out. */
+  /** Default of a query parameter. */
   readonly default?: string | number
 
-  /** Only answers have a list of two, the second of them `null`. */
+  /** Only answers have two types, the second of them `null`. */
   readonly type?: JsonType | readonly JsonType[]
   readonly enum?: readonly string[]
   readonly const?: string | number | boolean
@@ -52,7 +52,7 @@ export interface JsonSchema {
 
 declare const VALUE: unique symbol
 
-/** A schema of values of type `T`, where it does not follow from the schema. Only the compiler sees it. */
+/** A schema of values of type `T` that cannot be inferred from the schema. Only the compiler uses it. */
 export interface TypedSchema<in out T> extends JsonSchema {
   readonly [VALUE]: (value: T) => T
 }
@@ -62,7 +62,7 @@ export interface Reference<in out T> extends TypedSchema<T> {
   readonly $ref: string
 }
 
-/** The schema of `T` under a name of its own, by which others refer to it. */
+/** The schema of `T` with a name for references. */
 export interface NamedSchema<in out T, Name extends string = string> {
   readonly name: Name
   readonly schema: JsonSchema
@@ -74,7 +74,7 @@ export interface NamedSchema<in out T, Name extends string = string> {
 /** The type of the bodies that a schema describes: `interface Counter extends Infer<typeof COUNTER> {}`. */
 export type Infer<S> = S extends NamedSchema<infer T> ? T : never
 
-/** The type of the values that a schema describes. Bounds, patterns and lengths are not part of it. */
+/** The type of the values of a schema. Bounds, patterns and lengths are not part of it. */
 export type ValueOf<S> =
   S extends TypedSchema<infer T>
     ? T
@@ -96,7 +96,7 @@ type Properties = Readonly<Record<string, JsonSchema>>
 
 type Nothing = Readonly<Record<never, never>>
 
-/** The type of objects with the properties `R`, and perhaps the properties `O`. */
+/** Objects with the required properties `R` and the optional properties `O`. */
 type ObjectOf<R, O> = {
   readonly [K in keyof R]: ValueOf<R[K]>
 } & {
@@ -105,22 +105,22 @@ type ObjectOf<R, O> = {
   ? { readonly [K in keyof Both]: Both[K] }
   : never
 
-/** Rejects keywords that schemas do not have, such as a misspelt `minimum`. */
+/** Rejects unknown keywords, such as a misspelt `minimum`. */
 type Known<P> = {
   readonly [K in keyof P]: { readonly [Keyword in Exclude<keyof P[K], keyof TypedSchema<unknown>>]?: never }
 }
 
-/** What the schema of an object is made of: one schema for each property. */
+/** Parts of the schema of an object: one schema for each property. */
 export interface ObjectParts<R, O> {
   readonly description: string
   readonly examples: readonly [ObjectOf<NoInfer<R>, NoInfer<O>>, ...ObjectOf<NoInfer<R>, NoInfer<O>>[]]
-  /** The properties that are always there. */
+  /** Required properties. */
   readonly required?: R & Known<R>
-  /** The properties that may be absent. */
+  /** Optional properties. */
   readonly optional?: O & Known<O>
 }
 
-/** The schema of what clients send: properties that it does not name are rejected. */
+/** The schema of what clients send: unknown properties are rejected. */
 export function requestSchema<
   const Name extends string,
   const R extends Properties = Nothing,
@@ -129,7 +129,7 @@ export function requestSchema<
   return define(name, { ...objectSchema(parts), additionalProperties: false })
 }
 
-/** The schema of what the service sends: clients read past properties that it does not name. */
+/** The schema of what the service sends: clients ignore unknown properties. */
 export function answerSchema<
   const Name extends string,
   const R extends Properties = Nothing,

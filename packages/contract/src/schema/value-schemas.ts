@@ -1,38 +1,36 @@
 import type { Infer, JsonSchema, NamedSchema, Reference } from './json-schema.ts'
 import { answerSchema } from './json-schema.ts'
 
-/** The schema of a text. */
+/** The schema of a string. */
 export interface TextSchema extends Omit<JsonSchema, 'type'> {
   readonly type: 'string'
 }
 
-/** The schema of a whole number. */
+/** The schema of an integer. */
 export interface WholeSchema extends Omit<JsonSchema, 'type'> {
   readonly type: 'integer'
 }
 
-/** The schema of true or false. */
+/** The schema of a boolean. */
 export interface FlagSchema extends Omit<JsonSchema, 'type'> {
   readonly type: 'boolean'
 }
 
-/** The schema of a list of texts. */
+/** The schema of a list of strings. */
 export interface TextsSchema extends Omit<JsonSchema, 'type' | 'items'> {
   readonly type: 'array'
   readonly items: { readonly type: 'string' }
 }
 
-/** Longest note on a change, in characters. */
+/** Maximum length of a note on a change, in characters. */
 const LONGEST_NOTE = 1000
 
 const LARGEST_INSTANT = 8_640_000_000_000_000
 
-/**
- * A text that clients send: 1 to `longest` characters, and no control characters, which would break the lines of logs.
- */
+/** A string sent by a client: 1 to `longest` characters. No control characters, which would break log lines. */
 export function text(description: string, longest: number): TextSchema {
   return {
-    title: `a text of 1 to ${longest} characters and no control characters`,
+    title: `a string of 1 to ${longest} characters and no control characters`,
     description,
     type: 'string',
     minLength: 1,
@@ -52,17 +50,17 @@ export function address(description: string): TextSchema {
   }
 }
 
-/** A text of any length, in what the service sends. */
+/** A string of any length, in answers. */
 export function words(description: string): TextSchema {
   return { description, type: 'string' }
 }
 
-/** A whole number, 0 or more, in what the service sends. */
+/** An integer, 0 or more, in answers. */
 export function count(description: string): WholeSchema {
   return { description, type: 'integer', minimum: 0 }
 }
 
-/** A whole number in a range. */
+/** An integer in a range. */
 export function whole(description: string, minimum: number, maximum: number): WholeSchema {
   return { description, type: 'integer', minimum, maximum }
 }
@@ -78,17 +76,17 @@ export function instant(description: string): WholeSchema {
   }
 }
 
-/** True or false. */
+/** A boolean. */
 export function flag(description: string): FlagSchema {
   return { description, type: 'boolean' }
 }
 
-/** A list of texts, in what the service sends. */
+/** A list of strings, in answers. */
 export function texts(description: string): TextsSchema {
   return { description, type: 'array', items: { type: 'string' } }
 }
 
-/** A body of its own, as a property. `bodyOf<Failure>` gives it its name where the compiler shows it. */
+/** A named body as a property. `bodyOf<Failure>` shows its name in compiler messages. */
 export function bodyOf<V>({ ref }: NamedSchema<V>, description: string): Reference<V> {
   return { ...ref, description }
 }
@@ -99,9 +97,7 @@ export interface ListSchema<V> extends Omit<JsonSchema, 'type' | 'items'> {
   readonly items: Reference<V>
 }
 
-/**
- * A list of the bodies that `items` refers to. `listOf<Counter>` gives them their name where the compiler shows them.
- */
+/** A list of named bodies. `listOf<Counter>` shows their name in compiler messages. */
 export function listOf<V>(description: string, items: Reference<V>): ListSchema<V> {
   return { description, type: 'array', items }
 }
@@ -117,10 +113,10 @@ export function duration(description: string): TextSchema {
   }
 }
 
-/** Why a change is made, in the author's words. */
+/** Reason of a change, written by its author. */
 export const NOTE: TextSchema = text('Why, in your own words; it stands in the audit log.', LONGEST_NOTE)
 
-/** The resource that a rule, an override or a question is about. */
+/** The resource of a rule, an override or a query. */
 export const RESOURCE: TextSchema = {
   title: 'a resource such as "/orders/:id", "/files/*", "*" or "checkout"',
   description:
@@ -131,7 +127,7 @@ export const RESOURCE: TextSchema = {
   maxLength: 2048,
 }
 
-/** Who is counted. */
+/** The dimension of a rule. */
 export const DIMENSION: TextSchema = {
   title:
     'a dimension such as "ip", "user", "apiKey", "tenant", "service", "global", a descriptor, or several joined by "+"',
@@ -163,7 +159,7 @@ export function entryName(description: string): TextSchema {
 /** A part of a longer list. */
 export interface Page<T> {
   readonly items: readonly T[]
-  /** Give it back as `after` for the next page; absent on the last. */
+  /** Pass it as `after` to get the next page; absent on the last one. */
   readonly next?: string
 }
 
@@ -177,7 +173,7 @@ export function pageSchema<T>(name: string, item: NamedSchema<T>): NamedSchema<P
   })
 }
 
-/** The schema of one thing that is wrong with a request. */
+/** The schema of one problem of a request. */
 export const FIELD_PROBLEM = answerSchema('FieldProblem', {
   description: 'One thing that is wrong with a request.',
   examples: [{ path: '/tokens', received: '-1', expected: 'a whole number from 0 to 1000000000' }],
@@ -190,7 +186,7 @@ export const FIELD_PROBLEM = answerSchema('FieldProblem', {
   },
   optional: {
     line: {
-      description: 'Line of the text that was sent, where it was a text of several lines.',
+      description: 'Line of the text that was sent, where it was a string of several lines.',
       type: 'integer',
       minimum: 1,
     },

@@ -6,7 +6,7 @@ describe('problemDocument', () => {
   it('has the members of RFC 9457, and the code', () => {
     expect(problemDocument('SLUICE_HTTP_NOT_FOUND', { detail: 'Try /livez.' })).toEqual({
       type: 'urn:sluice:problem:not-found',
-      title: 'There is nothing at this path',
+      title: 'Nothing exists at this path',
       status: 404,
       detail: 'Try /livez.',
       code: 'SLUICE_HTTP_NOT_FOUND',

@@ -9,35 +9,35 @@ export const PROBLEMS = {
   SLUICE_HTTP_MALFORMED: { status: 400, name: 'malformed', title: 'The request is not valid HTTP' },
   SLUICE_HTTP_INVALID_JSON: { status: 400, name: 'invalid-json', title: 'The body is not JSON' },
   SLUICE_HTTP_INVALID_REQUEST: { status: 400, name: 'invalid-request', title: 'The request has invalid fields' },
-  SLUICE_HTTP_UNAUTHORIZED: { status: 401, name: 'unauthorized', title: 'A valid API key is needed' },
-  SLUICE_HTTP_FORBIDDEN: { status: 403, name: 'forbidden', title: 'This API key does not allow it' },
+  SLUICE_HTTP_UNAUTHORIZED: { status: 401, name: 'unauthorized', title: 'A valid API key is required' },
+  SLUICE_HTTP_FORBIDDEN: { status: 403, name: 'forbidden', title: 'The API key lacks permission' },
   SLUICE_HTTP_CSRF: { status: 403, name: 'csrf', title: 'The request may come from another site' },
-  SLUICE_HTTP_NOT_FOUND: { status: 404, name: 'not-found', title: 'There is nothing at this path' },
+  SLUICE_HTTP_NOT_FOUND: { status: 404, name: 'not-found', title: 'Nothing exists at this path' },
   SLUICE_HTTP_METHOD_NOT_ALLOWED: {
     status: 405,
     name: 'method-not-allowed',
-    title: 'This path does not take this method',
+    title: 'The method is not allowed',
   },
   SLUICE_HTTP_TIMEOUT: { status: 408, name: 'timeout', title: 'The request did not arrive in time' },
-  SLUICE_HTTP_CONFLICT: { status: 409, name: 'conflict', title: 'Something else stands in the way of the change' },
+  SLUICE_HTTP_CONFLICT: { status: 409, name: 'conflict', title: 'The change conflicts with the current state' },
   SLUICE_HTTP_PRECONDITION_FAILED: {
     status: 412,
     name: 'precondition-failed',
-    title: 'It was changed since it was read',
+    title: 'It has changed since it was read',
   },
   SLUICE_HTTP_TOO_LARGE: { status: 413, name: 'too-large', title: 'The body is too large' },
   SLUICE_HTTP_UNSUPPORTED_MEDIA_TYPE: {
     status: 415,
     name: 'unsupported-media-type',
-    title: 'The body has a type that this path does not take',
+    title: 'The media type of the body is not supported',
   },
   SLUICE_HTTP_EXPECTATION_FAILED: {
     status: 417,
     name: 'expectation-failed',
-    title: 'The Expect header asks for something unknown',
+    title: 'The Expect header is not supported',
   },
-  SLUICE_HTTP_UNKNOWN_HOST: { status: 421, name: 'unknown-host', title: 'The service does not answer to this host' },
-  SLUICE_HTTP_INVALID_RULE_SET: { status: 422, name: 'invalid-rule-set', title: 'The rules cannot be used' },
+  SLUICE_HTTP_UNKNOWN_HOST: { status: 421, name: 'unknown-host', title: 'The Host header is not accepted' },
+  SLUICE_HTTP_INVALID_RULE_SET: { status: 422, name: 'invalid-rule-set', title: 'The rules are invalid' },
   SLUICE_HTTP_TOO_MANY_FAILURES: {
     status: 429,
     name: 'too-many-failures',
@@ -46,7 +46,7 @@ export const PROBLEMS = {
   SLUICE_HTTP_HEADERS_TOO_LARGE: { status: 431, name: 'headers-too-large', title: 'The headers are too large' },
   SLUICE_HTTP_INTERNAL: { status: 500, name: 'internal', title: 'The service failed' },
   SLUICE_HTTP_NOT_READY: { status: 503, name: 'not-ready', title: 'The service is not ready' },
-  SLUICE_HTTP_OVERLOADED: { status: 503, name: 'overloaded', title: 'The service has too much to do' },
+  SLUICE_HTTP_OVERLOADED: { status: 503, name: 'overloaded', title: 'The service is overloaded' },
   SLUICE_HTTP_TOO_MANY_CONNECTIONS: {
     status: 503,
     name: 'too-many-connections',
@@ -60,14 +60,14 @@ export const PROBLEMS = {
   SLUICE_HTTP_STORE_UNAVAILABLE: {
     status: 503,
     name: 'store-unavailable',
-    title: 'The store of the counters cannot be reached',
+    title: 'The store of the counters is unreachable',
   },
   SLUICE_HTTP_CONFIG_NOT_WRITABLE: {
     status: 507,
     name: 'config-not-writable',
-    title: 'The configuration database refuses to write',
+    title: 'The configuration database is not writable',
   },
-  SLUICE_HTTP_OUTCOME_UNKNOWN: { status: 504, name: 'outcome-unknown', title: 'It is not known whether it happened' },
+  SLUICE_HTTP_OUTCOME_UNKNOWN: { status: 504, name: 'outcome-unknown', title: 'The outcome is unknown' },
 } as const
 
 /** One of the codes of {@link PROBLEMS}. */

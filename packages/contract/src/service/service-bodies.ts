@@ -10,7 +10,7 @@ export const IDS_ANSWER = answerSchema('IdsAnswer', {
   examples: [{ ids: ['1987654321098765432', '1987654321098765433'] }],
   required: {
     ids: {
-      description: 'The ids, rising; texts, because they have more digits than many languages keep in a number.',
+      description: 'The ids, rising; strings, because they have more digits than many languages keep in a number.',
       type: 'array',
       items: { type: 'string', pattern: '^[0-9]{1,19}$' },
     },

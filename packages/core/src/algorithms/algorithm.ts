@@ -1,85 +1,85 @@
 import type { Limit } from '../rule/limit.ts'
 
 /**
- * What a store remembers for one key under one limit: a list of whole numbers, empty when nothing is known. It holds
- * what was used and when, never the limit itself, so that a changed limit applies to what has been used, at once.
+ * What a store keeps for one key under one limit: a list of whole numbers, empty if nothing is known. It holds what was
+ * used and when, never the limit itself, so a changed limit applies to earlier usage at once.
  */
 export type State = readonly number[]
 
-/** One question to an algorithm. */
+/** The input of a decision. */
 export interface Ask {
   /** Microseconds since 1970, whole. */
   now: number
-  /** Units wanted, whole, 0 or more. */
+  /** Units requested, whole, 0 or more. */
   cost: number
-  /** Names the slot a concurrency limit would hand out: whole, above 0, unique among live holders. Others ignore it. */
+  /** The slot that a concurrency limit would assign: whole, above 0, unique among live holders. Others ignore it. */
   holder: number
   /** Whether a burst on top of a window may be used. Limits without one ignore it. */
   entitled: boolean
 }
 
-/** Why an answer is what it is. `never`: the cost is more than the limit can ever hold, so waiting does not help. */
+/** The result of a decision. `never`: the cost exceeds what the limit can ever hold, so waiting does not help. */
 export type Ruling = 'allowed' | 'limit' | 'never'
 
-/** No instant: the answer to "when?" is "never". */
+/** Never, as an instant. */
 export const NEVER: number = Number.POSITIVE_INFINITY
 
 /**
- * The result of one decision. Callers may reuse one: each decision writes every field. `next` holds the state
- * to store in its first `nextLength` places; it is meaningful only when `ruling` is `allowed`.
+ * The result of one decision. Reusable: each decision writes every field. `next` holds the state to store in its first
+ * `nextLength` places; it is meaningful only if `ruling` is `allowed`.
  */
 export interface Verdict {
   ruling: Ruling
-  /** Whole units that could still be taken now: after the charge when allowed, before it when not. */
+  /** Whole units that remain: after the charge if allowed, before it if not. */
   remaining: number
-  /** When the full limit is available again if nothing more is taken (windows: when the current window ends). */
+  /** When the full limit is available again if nothing more is charged (windows: when the current window ends). */
   resetAt: number
-  /** The first instant at which this very question would be allowed if nothing else happens; `now` when allowed. */
+  /** The first instant at which the same call would be allowed if nothing else is charged; `now` if allowed. */
   retryAt: number
-  /** How long an allowed call must wait for its turn (queue), in microseconds; 0 elsewhere. */
+  /** How long an allowed call must wait before it runs (queue), in microseconds; 0 elsewhere. */
   delayMicros: number
-  /** From this instant on the state says no more than an empty one, so a store may forget it. */
+  /** From this instant on the state equals an empty one, so a store may forget it. */
   freshAt: number
-  /** What the algorithm must be told to take this charge back: which part of a combined limit paid it. */
+  /** What the algorithm needs to refund this charge: which part of a combined limit was charged. */
   mark: number
   next: number[]
   nextLength: number
 }
 
-/** The `at` of a correction that belongs to no charge in particular: units are given back of what was used last. */
+/** The `at` of a correction without a particular charge: the most recently used units are returned. */
 export const LATEST = -1
 
 /** A charge that was made earlier. */
 export interface Charge {
-  /** The `now` that the algorithm used when it made the charge, or {@link LATEST}. */
+  /** The `now` of the algorithm when it made the charge, or {@link LATEST}. */
   readonly at: number
   /** Units charged. */
   readonly cost: number
   /** The `mark` of its verdict. */
   readonly mark: number
-  /** The `holder` of its question. */
+  /** The `holder` of its call. */
   readonly holder: number
 }
 
 /**
- * A way to limit. Pure: answers depend on the arguments alone and nothing but `verdict` is written. Stores make it
+ * An algorithm. Pure: results depend only on the arguments, and nothing but `verdict` is written. Stores make it
  * atomic.
  */
 export interface Algorithm<L extends Limit = Limit> {
   readonly name: L['algorithm']
-  /** The largest number of values a state of this limit can have. */
+  /** Maximum number of values in a state of this limit. */
   stateSize(limit: L): number
-  /** Whether every state but the empty one has exactly `stateSize` values. */
+  /** Whether every state except the empty one has exactly `stateSize` values. */
   fixedSize(limit: L): boolean
-  /** Answers `ask` in `verdict`. A denial changes nothing; an allowance puts the new state into `verdict.next`. */
+  /** Decides `ask` in `verdict`. A denial changes nothing; an allowance writes the new state to `verdict.next`. */
   decide(state: State, limit: L, ask: Readonly<Ask>, verdict: Verdict): void
   /**
-   * Corrects an earlier charge at `now` by `units`: below 0 gives back, above 0 charges more, without asking. Giving
-   * back stops at zero use and never reaches units that belong to a later window or have already flowed back; charging
-   * more may exceed the limit (it did happen), which later questions then feel. With {@link LATEST} units are given
-   * back of whatever is in use, the newest first; a queue gives nothing back then, and slots belong to their holders.
-   * Writes `verdict.next`, `nextLength` and `freshAt`. Returns the units really corrected, with their sign; undefined
-   * when what was charged is no longer held (a lease ran out).
+   * Corrects an earlier charge at `now` by `units`: below 0 returns units, above 0 charges more, unconditionally.
+   * Returning stops at zero use and never reaches units of a later window or units that have already leaked; charging
+   * more may exceed the limit (the usage has happened), and affects later calls. With {@link LATEST}, returns units of
+   * any charge, most recent first; a queue returns nothing then, and slots belong to their holders. Writes
+   * `verdict.next`, `nextLength` and `freshAt`. Returns the units corrected, with their sign; undefined if the charge
+   * is no longer held (a lease expired).
    */
   correct(state: State, limit: L, correction: Correction, verdict: Verdict): number | undefined
 }
@@ -91,10 +91,10 @@ export interface Correction {
   readonly charge: Charge
 }
 
-/** The algorithms that this program uses, by the names in compiled limits. */
+/** The algorithms of this program, by their names in compiled limits. */
 export type AlgorithmsByName = { readonly [A in Limit['algorithm']]?: Algorithm<Extract<Limit, { algorithm: A }>> }
 
-/** Has every name from the start: an object that keeps its shape is read fastest. */
+/** Has every name from the start: objects with a fixed shape are fastest to read. */
 const REGISTERED: Record<Limit['algorithm'], Algorithm | undefined> = {
   'token-bucket': undefined,
   'token-bucket-rollover': undefined,
@@ -110,8 +110,8 @@ const REGISTERED: Record<Limit['algorithm'], Algorithm | undefined> = {
 }
 
 /**
- * Makes algorithms known to {@link algorithmOf}. A rule is compiled only after its algorithms were registered, so every
- * limit has its own. Nothing here names them all: a bundle holds those whose rules the program makes.
+ * Registers algorithms for {@link algorithmOf}. A rule is compiled only after its algorithms were registered, so every
+ * limit has one. Nothing here names them all: a bundle contains only those of the rules that the program creates.
  */
 export function registerAlgorithms(algorithms: AlgorithmsByName): void {
   for (const name of Object.keys(algorithms) as Limit['algorithm'][]) {
@@ -139,7 +139,7 @@ export function createVerdict(): Verdict {
   }
 }
 
-/** The answer and the state after it, as values: the form in which an algorithm is specified and tested. */
+/** The result and the state after it, as values: the form in which an algorithm is specified and tested. */
 export function step<L extends Limit>(
   algorithm: Algorithm<L>,
   state: State,

@@ -25,7 +25,7 @@ function notBefore(state: State, now: number): number {
 
 /**
  * The instant at which the stored level has sunk by `microUnits`. Counted from the stored instant, not from now,
- * because that is how the next question will count.
+ * because that is how the next call will count.
  */
 function sunkAt(state: State, limit: MeterLimit | QueueLimit, ask: { now: number; microUnits: number }): number {
   const from = state.length > 0 ? state[1]! : ask.now

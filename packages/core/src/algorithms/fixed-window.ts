@@ -88,7 +88,7 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowLimit> = {
     const carried = carriedInto(state, limit, bounds)
     const left = limit.limit + carried - used
     verdict.resetAt = bounds.endAt
-    // A question that takes nothing and finds nothing leaves nothing to remember.
+    // A call that charges nothing and finds no state leaves nothing to store.
     const isNothing = ask.cost === 0 && !isKnown(state, limit, bounds.startAt)
     verdict.freshAt = isNothing ? ask.now : freshAfter(limit, bounds.endAt)
     verdict.delayMicros = 0

@@ -89,7 +89,7 @@ function decide(state: State, limit: RolloverLimit, ask: Readonly<Ask>, verdict:
   verdict.ruling = verdict.retryAt === NEVER ? 'never' : 'limit'
 }
 
-/** When the bucket is full again. Counted from the stored instant, because that is how the next question will count. */
+/** When the bucket is full again. Counted from the stored instant, because that is how the next call will count. */
 function resetAt(state: State, limit: RolloverLimit, { now, net }: { now: number; net: number }): number {
   return net > 0 ? Math.max(now, state[1]! + microsToFlow(limit.rate, state[0]!)) : now
 }

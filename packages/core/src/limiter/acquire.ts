@@ -5,56 +5,53 @@ import { MICROS_PER_MS } from '../system/clock-and-timers.ts'
 import type { Decision, Denied } from './decision.ts'
 import type { KeyQueue } from './key-queue.ts'
 
-/** Pauses between two attempts to get a slot: they double up to the longest. */
+/** Pauses between two attempts to get a slot: they double up to the maximum. */
 const FIRST_PAUSE_MS = 10
 const LONGEST_PAUSE_MS = 100
 
-/**
- * With more than 100 keys in the queue the pauses grow, so that all of them together make 1000 attempts a second at
- * most.
- */
+/** With more than 100 waiting keys the pauses grow, so that all keys together make at most 1000 attempts per second. */
 const PAUSE_PER_KEY_MS = 1
 
 /**
- * What a denied caller waits for. `slot`: a holder may release one at any time, in this process or in another.
- * `time`: it is known when units come back; this process may give some back earlier.
+ * What a denied caller waits for. `slot`: a holder may release one at any time, in this process or in another. `time`:
+ * the time at which units return is known; this process may return some earlier.
  */
 export interface Obstacle {
   readonly waitsFor: 'slot' | 'time'
   readonly retryAfterMs: number
 }
 
-/** What waiting needs. */
+/** Dependencies of waiting. */
 export interface Wait<T> {
-  /** Asks for what the caller waits for. */
+  /** Attempts the call. */
   readonly attempt: () => T | Promise<T>
-  /** What an answer says the caller has to wait for; undefined when the answer is final. */
+  /** What the caller has to wait for after a result; undefined if the result is final. */
   readonly obstacleTo: (answer: T) => Obstacle | undefined
-  /** The answer to a caller whose time is over, from the last attempt if there was one. */
+  /** The result for a caller whose time is over, from the last attempt if there was one. */
   readonly giveUp: (denied: T | undefined) => T | Promise<T>
   readonly giveBack: (answer: T) => Promise<void>
-  /** Calls `listener` when this process gives something back. Returns a function that ends it. */
+  /** Calls `listener` when this process returns units or slots. Returns a function that unsubscribes. */
   readonly onRelease: (listener: () => void) => () => void
   readonly queue: KeyQueue
   readonly key: string
-  /** No waiting beyond this instant; `Infinity` for as long as it takes. */
+  /** End of the wait; `Infinity` for no limit. */
   readonly deadlineMicros: number
-  /** Longest pause between attempts while the end of the wait is known. */
+  /** Maximum pause between attempts while the end of the wait is known. */
   readonly longestPauseMs: number
   readonly clock: Clock
   readonly timers: Timers
   readonly signal: AbortSignalLike | undefined
-  /** Maximum number of callers waiting at once; one more is denied as if it had not waited. */
+  /** Maximum number of callers waiting at once; further ones are denied. */
   readonly maxWaiting: number
 }
 
 /**
- * Asks, and asks again when there may be something to have, one caller of a key at a time, in order of arrival. A flat
- * loop: however long it takes, nothing piles up. An abort takes the caller out of the queue; what it had already been
- * charged is given back.
+ * Attempts the call again whenever it may succeed, one caller per key at a time, in order of arrival. A flat loop:
+ * memory does not grow with the duration. An abort removes the caller from the queue and returns what it had already
+ * been charged.
  *
- * Bounds: what this process gives back, the first in line asks for at once. What another process gives back, it asks
- * for within {@link LONGEST_PAUSE_MS}, or {@link PAUSE_PER_KEY_MS} for each key in the queue if that is longer.
+ * Bounds: units that this process returns are requested at once by the first caller. Units that another process returns
+ * are found within {@link LONGEST_PAUSE_MS}, or {@link PAUSE_PER_KEY_MS} per waiting key if that is longer.
  */
 export async function waitForTurn<T>(wait: Wait<T>): Promise<T> {
   const { signal, queue } = wait
@@ -68,7 +65,7 @@ export async function waitForTurn<T>(wait: Wait<T>): Promise<T> {
   }
 }
 
-/** Waits for the turn; false when the deadline comes first. */
+/** Waits for the turn; false if the deadline comes first. */
 async function isTurnInTime<T>(wait: Wait<T>, turn: Promise<void>): Promise<boolean> {
   const inTime = turn.then(() => true)
   if (wait.deadlineMicros === Number.POSITIVE_INFINITY) return await orAborted(inTime, [wait.signal])
@@ -83,7 +80,7 @@ async function tryUntilFinal<T>(wait: Wait<T>): Promise<T> {
   const stop = wait.onRelease(() => next.resolve())
   try {
     for (let pauses = 0; ; pauses++) {
-      // Made before the attempt: what is given back meanwhile may be too late for it, and ends the pause after it.
+      // Created before the attempt: units returned meanwhile may be too late for it, and end the pause after it.
       next = Promise.withResolvers<void>()
       const answer = await wait.attempt()
       if (signal?.aborted === true) {
@@ -109,9 +106,7 @@ function slotPauseMs(pauses: number, keys: number): number {
   return Math.max(Math.min(FIRST_PAUSE_MS * 2 ** pauses, LONGEST_PAUSE_MS), PAUSE_PER_KEY_MS * keys)
 }
 
-/**
- * Waits for the turn to leave that a queue has given: a shaper. The place in the queue is free for the next meanwhile.
- */
+/** Waits for the delay that a queue has assigned. The place in the queue is free for the next caller meanwhile. */
 export async function waitInQueue(
   wait: Omit<Wait<Decision>, 'attempt' | 'obstacleTo' | 'giveUp'>,
   decision: Decision,
@@ -130,7 +125,7 @@ export async function waitInQueue(
   return decision
 }
 
-/** A denial of a caller that would have been allowed, but not in the time it has. */
+/** A denial of a caller that would have been allowed, but not within its time. */
 export function denialInsteadOf(decision: Decision, retryAfterMs: number): Denied {
   const remaining = decision.remaining === null ? null : decision.remaining + decision.cost
   return { ...decision, allowed: false, reason: 'limit', cost: 0, remaining, delayMs: 0, retryAfterMs }

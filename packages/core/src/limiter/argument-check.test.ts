@@ -34,7 +34,7 @@ const MISTAKES: Readonly<Record<string, readonly [call: () => unknown, answer: s
     'a check has no option "costs"; expected only cost, partial, entitled. Did you mean "cost"?',
   ],
   'the word of another library': [() => untyped['check']!('a', { points: 2 }), 'Did you mean "cost"?'],
-  'a flag that is a text': [
+  'a flag that is a string': [
     () => untyped['check']!('a', { partial: 'no' }),
     '"partial" cannot be used; received "no"; expected true or false',
   ],

@@ -37,7 +37,7 @@ const RESERVE: OptionTaker = {
 
 const BLOCK: OptionTaker = { name: 'block', options: ['reset'], example: '{ reset: true }' }
 
-/** Throws unless `options` are such as `block` takes. */
+/** Throws unless `options` are valid for `block`. */
 export function checkBlockOptions(options: unknown): void {
   checkOptionNames(options, BLOCK)
   const { reset } = options as { readonly reset?: unknown }
@@ -59,26 +59,26 @@ export function checkAdjustment(units: unknown, limits: readonly Limit[]): void 
   }
 }
 
-/** Throws unless `options` are such as `check` and `peek` take. Called only where there are any. */
+/** Throws unless `options` are valid for `check` and `peek`. Called only if there are any. */
 export function checkCheckOptions(options: unknown): void {
   checkOptionNames(options, CHECK)
   checkFlags(options as Readonly<Record<string, unknown>>)
 }
 
-/** Throws unless `options` are such as `acquire` takes. */
+/** Throws unless `options` are valid for `acquire`. */
 export function checkAcquireOptions(options: unknown): void {
   checkOptionNames(options, ACQUIRE)
   checkFlags(options as Readonly<Record<string, unknown>>)
   checkSignal((options as { readonly signal?: unknown }).signal)
 }
 
-/** Throws unless `options` are such as `reserve` takes. */
+/** Throws unless `options` are valid for `reserve`. */
 export function checkReserveOptions(options: unknown): void {
   checkOptionNames(options, RESERVE)
   checkFlags(options as Readonly<Record<string, unknown>>)
 }
 
-/** What the requests of a joint decision are made of. */
+/** Fields of the requests of a joint decision. */
 export interface RequestForm {
   readonly call: string
   readonly fields: readonly string[]
@@ -98,7 +98,7 @@ export function checkRequests(requests: unknown, { call, fields, example }: Requ
   for (const request of requests) checkOptionNames(request, taker)
 }
 
-/** Throws unless `decision` is one: `refund` takes what `check` answered, not a key. */
+/** Throws unless `decision` is one: `refund` takes the result of `check`, not a key. */
 export function checkRefunded(decision: unknown): void {
   if (typeof decision === 'object' && decision !== null && 'allowed' in decision) return
   const isPromise = typeof decision === 'object' && decision !== null && 'then' in decision
@@ -112,7 +112,7 @@ export function checkRefunded(decision: unknown): void {
 
 /**
  * Throws unless a decision without a receipt charged nothing. A copy (spread, JSON, structured clone) has no receipt:
- * what it charged cannot be given back, and saying so is better than a settlement of 0 units.
+ * its charge cannot be returned, and an error is better than a settlement of 0 units.
  */
 export function checkUncharged(decision: { readonly cost: number; readonly limit: number }): void {
   if (!(decision.cost > 0) || !Number.isFinite(decision.limit)) return

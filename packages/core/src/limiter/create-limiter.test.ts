@@ -96,7 +96,7 @@ describe('createLimiter', () => {
 
   it.each<[string, unknown, ErrorCode, RegExp]>([
     ['nothing', undefined, 'SLUICE_INVALID_OPTION', /createLimiter needs options; received undefined/],
-    ['a text', '100/m', 'SLUICE_INVALID_OPTION', /createLimiter needs options/],
+    ['a string', '100/m', 'SLUICE_INVALID_OPTION', /createLimiter needs options/],
     ['no rule', {}, 'SLUICE_INVALID_RULE', /unusable "limit"/],
     ['an unknown option', { ...rule, maxKeys: 5 }, 'SLUICE_INVALID_RULE', /the option "maxKeys"/],
     [
@@ -252,7 +252,7 @@ describe('a misused call', () => {
 })
 
 describe('a key', () => {
-  it('may be any text', () => {
+  it('may be any string', () => {
     const limiter = create({ ...rule, limit: 1 })
     for (const key of HOSTILE_KEYS) expect(limiter.tryAcquire(key)).toBe(true)
     for (const key of HOSTILE_KEYS) expect(limiter.tryAcquire(key)).toBe(false)

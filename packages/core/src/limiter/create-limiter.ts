@@ -21,15 +21,13 @@ import { decide, deliver, MANY, RuleLimiter, refund } from './rule-limiter.ts'
 
 /** Options of every limiter. */
 export interface LimiterOptions<M extends Mode = Mode> {
-  /**
-   * Where counters live. Default: a memory store of its own. A store that is passed in is not closed by the limiter.
-   */
+  /** Store of the counters. Default: a new memory store. The limiter does not close a store that is passed in. */
   readonly store?: Store<M>
-  /** Time for `acquire`, and for the memory store made when none is passed in. */
+  /** Time for `acquire`, and for the default memory store. */
   readonly clock?: Clock
   readonly random?: Random
   readonly timers?: Timers
-  /** Most callers waiting in `acquire` at once, per limiter. Default: 10,000. */
+  /** Maximum number of callers waiting in `acquire` at once, per limiter. Default: 10,000. */
   readonly maxWaiting?: number
 }
 
@@ -47,11 +45,11 @@ export interface SetOptions<Name extends string, M extends Mode = Mode> extends 
 
 const OPTION_NAMES: ReadonlySet<string> = new Set(['store', 'clock', 'random', 'timers', 'maxWaiting', 'name', 'rules'])
 
-/** A limiter with one rule on a memory store of its own: every answer is immediate. */
+/** A limiter with one rule on a new memory store: results are synchronous. */
 export function createLimiter(options: SingleOptions<never> & { readonly store?: undefined }): Limiter<'sync'>
 /** A limiter with one rule on the given store. */
 export function createLimiter<M extends Mode>(options: SingleOptions<M> & { readonly store: Store<M> }): Limiter<M>
-/** A limiter with several named rules on a memory store of their own. */
+/** A limiter with several named rules on a new memory store. */
 export function createLimiter<Name extends string>(
   options: SetOptions<Name, never> & { readonly store?: undefined },
 ): LimiterSet<Name, 'sync'>
@@ -105,7 +103,7 @@ function partsOf(options: LimiterOptions): LimiterParts<Mode> {
   return { store, ownsStore: options.store === undefined, clock, random, timers, maxWaiting }
 }
 
-/** Which rule each name stands for on a store: counters belong to the name, so it can stand for only one. */
+/** The rule of each name on a store: counters belong to the name, so it can have only one rule. */
 const rulesOnStores = new WeakMap<Store, Map<string, string>>()
 
 function compileFor(store: Store, name: string, rule: Rule): readonly Limit[] {

@@ -4,84 +4,81 @@ import type { Batch, Failure, Item, Mode, Receipt } from '../store/store.ts'
 import { MICROS_PER_MS } from '../system/clock-and-timers.ts'
 
 /**
- * Why a call was denied. `limit`: not now, come back after `retryAfterMs`. `never`: the cost is more than the limit can
- * ever give, so waiting does not help. `blocked`: the key was blocked. `unavailable`: the store could not be asked and
- * the rule says to deny then.
+ * Why a call was denied. `limit`: retry after `retryAfterMs`. `never`: the cost exceeds what the limit can ever give,
+ * so waiting does not help. `blocked`: the key is blocked. `unavailable`: the store did not answer, and the failure
+ * mode denies.
  */
 export type DenyReason = 'limit' | 'never' | 'blocked' | 'unavailable'
 
 /**
- * Whole units left. Null when the store did not answer and the call was allowed without it; a local store always knows.
+ * Whole units left. Null if the store did not answer and the call was allowed without it; a local store always knows.
  */
 export type Remaining<M extends Mode = Mode> = M extends 'sync' ? number : number | null
 
-/** How one of several limits stands. */
+/** State of one of several limits. */
 export interface LimitReport<M extends Mode = Mode> {
   /** The rule's name; a rule with several windows has several reports. */
   readonly rule: string
   readonly allowed: boolean
   readonly limit: number
   readonly remaining: Remaining<M>
-  /** Milliseconds since 1970; 0 when `remaining` is null. */
+  /** Milliseconds since 1970; 0 if `remaining` is null. */
   readonly resetAt: number
   readonly retryAfterMs: number
-  /**
-   * The time that the limit is meant for, in milliseconds; for a rate without a window, how long the whole limit takes.
-   */
+  /** The window of the limit in milliseconds; for a rate without a window, the time to refill the whole limit. */
   readonly windowMs: number
-  /** What the units are: calls, or calls at one time. */
+  /** Whether the units are calls, or concurrent calls. */
   readonly quotaUnit: 'requests' | 'concurrent-requests'
 }
 
 interface DecisionFields<M extends Mode> {
-  /** The rule that denied, or, when allowed, the one with the least remaining. */
+  /** The rule that denied or, if allowed, the one with the least remaining. */
   readonly rule: string
-  /** Units of that rule's limit. `Infinity` when nothing limits the call. */
+  /** Units of that rule's limit. `Infinity` if nothing limits the call. */
   readonly limit: number
   /**
-   * Whole units left under it now. Null, with `failure` set, when the store did not answer and the failure mode is
-   * `open`.
+   * Whole units left under it. Null, with `failure` set, if the store did not answer and the failure mode is `open`.
    */
   readonly remaining: Remaining<M>
-  /** Units charged by this decision: 0 when denied and when only asked. */
+  /** Units charged by this decision: 0 if denied or peeked. */
   readonly cost: number
   /**
-   * When its full limit is available again if nothing more is taken; milliseconds since 1970, rounded up. 0 when
-   * nothing limits the call, and when `remaining` is null.
+   * When its full limit is available again if nothing more is charged; milliseconds since 1970, rounded up. 0 if
+   * nothing limits the call, or if `remaining` is null.
    */
   readonly resetAt: number
-  /** How long an admitted call must wait for its turn (`leaky-bucket-queue`), in milliseconds; else 0. */
+  /** How long an admitted call must wait before it runs (`leaky-bucket-queue`), in milliseconds; else 0. */
   readonly delayMs: number
-  /** One report for each limit when several were decided together; empty otherwise. */
+  /** One report per limit if several were decided together; else empty. */
   readonly limits: readonly LimitReport<M>[]
-  /** Set when the store could not be asked and this was decided without it; else undefined. */
+  /** Set if the decision was made without the store; else undefined. */
   readonly failure: Failure | undefined
 }
 
-/** The call may go on. */
+/** The call may proceed. */
 export interface Allowed<M extends Mode = Mode> extends DecisionFields<M> {
   readonly allowed: true
   readonly reason: 'allowed'
   readonly retryAfterMs: 0
 }
 
-/** The call must not go on. It cost nothing. */
+/** The call must not proceed. It cost nothing. */
 export interface Denied<M extends Mode = Mode> extends DecisionFields<M> {
   readonly allowed: false
   readonly reason: DenyReason
   /**
-   * Milliseconds until the same call would be allowed if nothing else happens: denied a millisecond earlier, allowed
-   * then. `Infinity` when it never would.
+   * Milliseconds until the same call would be allowed if nothing else is charged: still denied a millisecond earlier.
+   * `Infinity` for never.
    */
   readonly retryAfterMs: number
 }
 
-/** The answer to a check. A denial is an answer, not an error. */
+/** The result of a check. A denial is a value, not an error. */
 export type Decision<M extends Mode = Mode> = Allowed<M> | Denied<M>
 
 const NO_REPORTS: readonly LimitReport[] = Object.freeze([])
 
-/** A decision that remembers, out of sight, what it charged. Fields are only declared, so each is written once. */
+/** A decision with a private reference to what it charged. Fields are only declared, so each is written once. */
 class RecordedDecision {
   declare readonly allowed: boolean
   declare reason: 'allowed' | DenyReason
@@ -100,7 +97,7 @@ class RecordedDecision {
   readonly #mark: number
   readonly #receipt: Receipt | undefined
 
-  /** Writes the decision that is made most: one limit, allowed and charged. {@link amend} sees to the others. */
+  /** Writes the most common decision: one limit, allowed and charged. {@link amend} handles all others. */
   constructor(batch: Batch, item: Item, receipt: Receipt | undefined) {
     const { limit, verdict } = item
     this.allowed = batch.allowed
@@ -121,7 +118,7 @@ class RecordedDecision {
     this.#receipt = receipt
   }
 
-  /** Corrects what the constructor took for granted. */
+  /** Corrects what the constructor assumed. */
   amend(batch: Batch, item: Item): this {
     if (!(batch.allowed && batch.charge)) this.cost = 0
     this.remaining = remainingOf(batch, item)
@@ -134,12 +131,12 @@ class RecordedDecision {
     return this
   }
 
-  /** The limit that decided; undefined when none did. */
+  /** The limit that decided; undefined if none did. */
   static limitOf(decision: Decision): Limit | undefined {
     return #limit in decision ? (decision as unknown as RecordedDecision).#limit : undefined
   }
 
-  /** What was charged; undefined when nothing was. */
+  /** What was charged; undefined for nothing. */
   static receiptOf(decision: Decision): Receipt | undefined {
     if (!(#receipt in decision)) return undefined
     const recorded = decision as unknown as RecordedDecision
@@ -155,7 +152,7 @@ class RecordedDecision {
   }
 }
 
-/** The decision on a batch of one item without a receipt of its own: the common case, made without detours. */
+/** The decision on a batch of one item without a separate receipt: the fast path. */
 export function decisionOnOne(batch: Batch): Decision {
   const item = batch.items[0]!
   const decision = new RecordedDecision(batch, item, undefined)
@@ -164,21 +161,21 @@ export function decisionOnOne(batch: Batch): Decision {
 }
 
 /**
- * The decision on any batch. `receipt` is what was charged, when that is more than one plain charge. `speaks`: whether
- * the item at an index may speak for a batch that is allowed. Default: every one.
+ * The decision on any batch. `receipt`: what was charged, if that is more than one plain charge. `speaks`: whether an
+ * allowed batch may report the item at an index. Default: any item.
  */
 export function decisionOn(batch: Batch, receipt: Receipt | undefined, speaks?: (index: number) => boolean): Decision {
   const item = (batch.allowed && speaks !== undefined && leastLeft(batch, speaks)) || decidingItem(batch)
   return new RecordedDecision(batch, item, receipt).amend(batch, item) as unknown as Decision
 }
 
-/** What a decision charged; undefined when nothing was, or when it was not made by a limiter of this package. */
+/** What a decision charged; undefined for nothing, or if no limiter of this package copy made it. */
 export const receiptOfDecision: (decision: Decision) => Receipt | undefined = RecordedDecision.receiptOf
 
-/** The limit that decided; undefined when nothing limited, or when it was not made by a limiter of this package. */
+/** The limit that decided; undefined if nothing limited, or if no limiter of this package copy made it. */
 export const limitOfDecision: (decision: Decision) => Limit | undefined = RecordedDecision.limitOf
 
-/** The answer where nothing limits: every rule asked is off. */
+/** The decision if nothing limits: every rule is off. */
 export function unlimited(rule: string, cost: number): Decision {
   return {
     allowed: true,
@@ -195,7 +192,10 @@ export function unlimited(rule: string, cost: number): Decision {
   }
 }
 
-/** The item that speaks for a batch: of those that deny, the one to wait longest for; else the one with least left. */
+/**
+ * The item that a decision reports: of those that deny, the one with the longest wait; else the one with the least
+ * left.
+ */
 function decidingItem(batch: Batch): Item {
   let chosen = batch.items[0]!
   for (const item of batch.items) {
@@ -207,7 +207,7 @@ function decidingItem(batch: Batch): Item {
   return chosen
 }
 
-/** Of the items that may speak, the one with least left; undefined if there is none. */
+/** The allowed item with the least left that may be reported; undefined if there is none. */
 function leastLeft({ items }: Batch, speaks: (index: number) => boolean): Item | undefined {
   let chosen: Item | undefined
   for (const [index, item] of items.entries()) {
@@ -217,7 +217,7 @@ function leastLeft({ items }: Batch, speaks: (index: number) => boolean): Item |
   return chosen
 }
 
-/** When the item alone would be allowed; 0 when it is now. */
+/** When the item alone would be allowed; 0 if it is now. */
 function retryAtOf(batch: Batch, item: Item): number {
   const { ruling, retryAt } = item.verdict
   const free = ruling === 'allowed' ? 0 : retryAt
@@ -235,7 +235,7 @@ function reasonOf(batch: Batch, item: Item): DenyReason {
   return item.verdict.ruling === 'never' ? 'never' : 'limit'
 }
 
-/** Units left, as they really are: a verdict that would have allowed has counted a charge that was not made. */
+/** Units that really remain: an allowing verdict includes a charge that was not made. */
 function remainingOf(batch: Batch, item: Item): Remaining {
   if (isUnknown(batch)) return null
   if (item.blockedUntil > batch.now) return 0
@@ -243,17 +243,20 @@ function remainingOf(batch: Batch, item: Item): Remaining {
   return item.verdict.ruling === 'allowed' && !charged ? item.verdict.remaining + item.cost : item.verdict.remaining
 }
 
-/** Whether the answers say nothing about the counters: the store was not asked, and calls are allowed meanwhile. */
+/** Whether the counters are unknown: the store was not asked, and calls are allowed meanwhile. */
 export function isUnknown(batch: Batch): boolean {
   return batch.failure?.mode === 'open'
 }
 
-/** Whether less is left of one than of the other. What is unknown is not less than anything. */
+/** Whether one has less left than the other. Unknown is not less than anything. */
 export function isLess(one: Remaining, other: Remaining): boolean {
   return one !== null && (other === null || one < other)
 }
 
-/** A report of one item. A class, because V8 lets objects made by a literal grow old too soon when they are many. */
+/**
+ * A report of one item. A class, because V8 promotes objects of a literal to the old generation too early if there are
+ * many.
+ */
 class ItemReport implements LimitReport {
   readonly rule: string
   readonly allowed: boolean

@@ -3,9 +3,9 @@ import type { AbortSignalLike } from '../system/abort.ts'
 
 /** A place in a queue. */
 interface Ticket {
-  /** Resolves when it is this ticket's turn; rejects when the queue closes. */
+  /** Resolves when the turn of this caller has come; rejects when the queue closes. */
   readonly turn: Promise<void>
-  /** Gives the place up, in turn or not. */
+  /** Leaves the queue, in turn or not. */
   leave(): void
 }
 
@@ -15,8 +15,8 @@ interface Waiter {
 }
 
 /**
- * Callers waiting for the same key go one after the other, in the order they came, so only the first of them asks the
- * store again and no caller overtakes another. Queues of different keys do not affect each other.
+ * Callers waiting for the same key proceed one after the other, in order of arrival: only the first of them asks the
+ * store again, and no caller overtakes another. Queues of different keys are independent.
  */
 export class KeyQueue {
   readonly #queues = new Map<string, Set<Waiter>>()
@@ -34,7 +34,7 @@ export class KeyQueue {
     return this.#queues.size
   }
 
-  /** Aborts when the queue closes: for those whose turn has come and who wait for something else. */
+  /** Aborts when the queue closes: for callers in turn that wait for something else. */
   get closing(): AbortSignalLike {
     return {
       aborted: this.#closed,
@@ -56,7 +56,7 @@ export class KeyQueue {
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const waiter = { admit: resolve, reject }
-    // A caller that leaves before its turn must not leave an unhandled rejection behind.
+    // A caller that leaves before its turn must not cause an unhandled rejection.
     promise.catch(() => undefined)
     if (queue.size === 0) resolve()
     queue.add(waiter)
@@ -64,7 +64,7 @@ export class KeyQueue {
     return { turn: promise, leave: () => this.#leave(key, waiter) }
   }
 
-  /** Turns everybody away with `SLUICE_CLOSED`. */
+  /** Rejects all callers with `SLUICE_CLOSED`. */
   close(): void {
     this.#closed = true
     for (const queue of this.#queues.values()) for (const waiter of queue) waiter.reject(closedError())

@@ -3,7 +3,7 @@ import type { Store } from '../store/store.ts'
 /** Where a limiter counts, and under which names. */
 export interface CountingPlace {
   readonly store: Store
-  /** The names of its rules; none where they may change. */
+  /** The names of its rules; none if they may change. */
   readonly rules: readonly string[]
 }
 
@@ -14,7 +14,7 @@ export function notePlace(limiter: object, place: CountingPlace): void {
   places.set(limiter, place)
 }
 
-/** Where a limiter, a set of them or an engine counts; undefined for what was made elsewhere. */
+/** Where a limiter, a set of limiters or an engine counts; undefined for other objects. */
 export function placeOf(limiter: object): CountingPlace | undefined {
   return places.get(limiter)
 }

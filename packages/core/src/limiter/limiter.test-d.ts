@@ -101,5 +101,5 @@ slidingWindowLog({ limit: 5, window: { calendar: 'month' } })
 fixedWindow({ limit: 5, window: { calendar: 'year' } })
 // @ts-expect-error a rule needs a window
 createLimiter({ limit: 5 })
-// @ts-expect-error a key is a text
+// @ts-expect-error a key is a string
 local.check(5)

@@ -4,39 +4,39 @@ import type { AbortSignalLike } from '../system/abort.ts'
 import type { Decision, Denied } from './decision.ts'
 import type { Reservation } from './reservation.ts'
 
-/** How to ask. */
+/** Options of `check` and `peek`. */
 export interface CheckOptions {
-  /** Units the call takes: whole, 0 or more. Default: 1. 0 asks without taking. */
+  /** Cost of the call in units: whole, 0 or more. Default: 1. 0 checks without charging. */
   readonly cost?: number
-  /** Take as much as is left, up to the cost; the decision says how much. Denied only when nothing is left. */
+  /** Charge what is left, up to the cost; the decision has the granted cost. Denied only if nothing is left. */
   readonly partial?: boolean
   /** Whether the burst of a `hybrid` rule (or a `burst` above a window) may be used. Default: true. */
   readonly entitled?: boolean
 }
 
-/** How to wait. */
+/** Options of `acquire`. */
 export interface AcquireOptions {
   readonly cost?: number
   readonly entitled?: boolean
-  /** Ends the waiting with the signal's reason. A call that was aborted costs nothing. */
+  /** Ends the wait with the reason of the signal. An aborted call costs nothing. */
   readonly signal?: AbortSignalLike
-  /** Longest wait; without it, as long as it takes. A wait known to be longer is denied at once. */
+  /** Maximum wait. A wait that is known to be longer is denied at once. Default: no limit. */
   readonly maxWait?: Duration
 }
 
-/** How to reserve. */
+/** Options of `reserve`. */
 export interface ReserveOptions {
   readonly cost?: number
   readonly entitled?: boolean
   /**
-   * After this time an unsettled reservation is given back. Default: 1 minute. Concurrency slots end with their lease.
+   * An unsettled reservation is returned after this time. Default: 1 minute. Concurrency slots end with their lease.
    */
   readonly expiresAfter?: Duration
 }
 
-/** How to block. */
+/** Options of `block`. */
 export interface BlockOptions {
-  /** Also forget what the key has used, in the same step: it starts afresh when the block ends. Default: false. */
+  /** Also reset the usage of the key, in the same step: it starts afresh when the block ends. Default: false. */
   readonly reset?: boolean
 }
 
@@ -47,48 +47,48 @@ export interface KeyRequest {
 }
 
 /**
- * Limits calls by one rule. On a local store every answer is immediate, on a remote one it is a promise. All methods
- * may be called from any number of callers at once. Misuse throws a coded error; a denial never does.
+ * Limits calls by one rule. Results are synchronous on a local store and promises on a remote one. All methods may be
+ * called concurrently. Misuse throws a coded error; a denial never does.
  */
 export interface Limiter<M extends Mode = Mode> {
-  /** Whether what is taken is a slot, to be given back when the work is done: true for a rule of concurrency. */
+  /** Whether a call takes a slot, to be released when the work is done: true for concurrency rules. */
   readonly holdsSlots: boolean
-  /** May the call go on? Takes one unit if so. The one method that is the same for every algorithm and store. */
+  /** Whether the call is allowed. Charges one unit if so. Works the same for every algorithm and store. */
   tryAcquire(key: string): Answer<M, boolean>
-  /** Decides, and charges when allowed. A denied call costs nothing. */
+  /** Decides, and charges if allowed. A denied call costs nothing. */
   check(key: string, options?: CheckOptions): Answer<M, Decision<M>>
-  /** What `check` would answer, without charging. */
+  /** What `check` would return, without charging. */
   peek(key: string, options?: CheckOptions): Answer<M, Decision<M>>
   /** Decides for several keys in one atomic step: all are charged, or none. */
   checkAll(requests: readonly KeyRequest[]): Answer<M, Decision<M>>
   /**
-   * Waits until the call is allowed, in order of arrival for each key. Resolves with a denial when it would never be
-   * allowed, when `maxWait` would pass, or when too many wait already.
+   * Waits until the call is allowed, in order of arrival for each key. Resolves with a denial if it would never be
+   * allowed, if the wait would exceed `maxWait`, or if too many callers are already waiting.
    */
   acquire(key: string, options?: AcquireOptions): Promise<Decision<M>>
-  /** Takes units in advance, or a slot; settle or release it later. */
+  /** Charges units in advance, or takes a slot; settle or release it later. */
   reserve(key: string, options?: ReserveOptions): Answer<M, Reservation<M> | Denied<M>>
   /**
-   * Gives back the units of an earlier decision: all of them, or `units`. Never more than it charged, never below zero
+   * Returns the units of an earlier decision: all of them, or `units`. Never more than it charged, never below zero
    * use, never into a later window. Takes the object that `check` returned: a copy that charged units is
    * `SLUICE_INVALID_OPTION`.
    */
   refund(decision: Decision, units?: number): Answer<M, Settlement>
   /**
-   * Changes the usage of the key by `units` (a whole number), without an earlier decision. Above 0 takes units, also
-   * beyond the limit: later calls are then denied until the debt is paid off. Below 0 gives units back, those used last
-   * first, never below zero use. The result has the number of units changed, over all limits of the rule. Throws
-   * `SLUICE_UNSUPPORTED` for `concurrency`, whose slots belong to their holders, and for giving back turns of a
+   * Changes the usage of the key by `units` (a whole number), without an earlier decision. Above 0 charges units, also
+   * beyond the limit: later calls are then denied until the debt is paid off. Below 0 returns units, most recent first,
+   * never below zero use. The result has the number of units changed, over all limits of the rule. Throws
+   * `SLUICE_UNSUPPORTED` for `concurrency`, whose slots belong to their holders, and for returning delays of a
    * `leaky-bucket-queue`.
    */
   adjust(key: string, units: number): Answer<M, Settlement>
-  /** Forgets what the key has used, and lifts its block. */
+  /** Resets the usage of the key, and lifts its block. */
   reset(key: string): Answer<M, void>
   /** Denies the key for this long, whatever it has left. A later block replaces an earlier one. */
   block(key: string, duration: Duration, options?: BlockOptions): Answer<M, void>
   /** Lifts a block. */
   unblock(key: string): Answer<M, void>
-  /** Turns waiting callers away and closes the store if the limiter made it. May be called again. */
+  /** Rejects waiting callers, and closes the store if the limiter created it. May be called again. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -106,11 +106,11 @@ export interface LimiterSet<Name extends string = string, M extends Mode = Mode>
   limiter(rule: Name): Limiter<M>
   /** Decides several rules in one atomic step: all are charged, or none. */
   checkAll(requests: readonly RuleRequest<Name>[]): Answer<M, Decision<M>>
-  /** What `checkAll` would answer, without charging. */
+  /** What `checkAll` would return, without charging. */
   peekAll(requests: readonly RuleRequest<Name>[]): Answer<M, Decision<M>>
-  /** Gives back what a joint decision charged. */
+  /** Returns what a joint decision charged. */
   refund(decision: Decision, units?: number): Answer<M, Settlement>
-  /** Turns waiting callers away and closes the store if it was made here. May be called again. */
+  /** Rejects waiting callers, and closes the store if it was created here. May be called again. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }

@@ -19,21 +19,21 @@ import type { CheckOptions, Limiter } from './limiter.ts'
 /** Limits calls by one rule in the memory of this process. The methods are those of {@link Limiter}. */
 export interface MemoryLimiter extends Pick<Limiter<'sync'>, 'tryAcquire' | 'check' | 'peek' | 'reset'> {}
 
-/** Options of {@link createMemoryLimiter}: a rule, and these beside it. */
+/** Options of {@link createMemoryLimiter}: a rule, and these. */
 export type MemoryLimiterOptions = Exclude<Rule, ConcurrencyRule> & {
   /** The rule's name in decisions. Default: `default`. */
   readonly name?: string
-  /** Most keys held, 64 to 100,000,000, as in the memory store. Default: 1,000,000. */
+  /** Maximum number of keys, 64 to 100,000,000, as in the memory store. Default: 1,000,000. */
   readonly maxKeys?: number
   readonly clock?: Clock
   readonly random?: Random
 }
 
-/** What `createLimiter` takes besides these. */
+/** Further options of `createLimiter`. */
 const OPTIONS_OF_LIMITERS = ['store', 'rules', 'timers', 'maxWaiting']
 
 /**
- * Creates a limiter for programs that must be small: it checks, and counts in memory. What is not here needs
+ * Creates a limiter for programs that must be small: it checks, and counts in memory. Everything else needs
  * `createLimiter`: other stores, several rules, `acquire`, `reserve`, `refund`, `adjust`, `block`, `checkAll`.
  */
 export function createMemoryLimiter(options: MemoryLimiterOptions): MemoryLimiter {

@@ -4,18 +4,18 @@ import type { Answer, Mode, Receipt, Settlement, Store } from '../store/store.ts
 /** Called when units may have come back. */
 type Listener = () => void
 
-/** Who waits for units of a store in this process, by rule and key. */
+/** Listeners for units of a store in this process, by rule and key. */
 const listenersOf = new WeakMap<Store, Map<string, Set<Listener>>>()
 
-/** What units belong to. */
+/** A counter. */
 interface Counter {
   readonly limit: Pick<Limit, 'rule'>
   readonly key: string
 }
 
 /**
- * Calls `listener` whenever this process gives back units of one of these counters. What other processes give back is
- * not heard of. Returns a function that ends it.
+ * Calls `listener` whenever this process returns units of one of these counters. Other processes are not observed.
+ * Returns a function that unsubscribes.
  */
 export function onRelease(store: Store, counters: readonly Counter[], listener: Listener): () => void {
   let listeners = listenersOf.get(store)
@@ -37,7 +37,7 @@ export function onRelease(store: Store, counters: readonly Counter[], listener: 
   }
 }
 
-/** Settles a charge. What that gives back wakes who waits for it. */
+/** Settles a charge, and notifies listeners if that returns units. */
 export function settle<M extends Mode>(
   store: Store<M>,
   receipt: Receipt,
@@ -49,21 +49,21 @@ export function settle<M extends Mode>(
   return heard(store, store.settle(receipt, actuals), wake)
 }
 
-/** Forgets counters of a key. That wakes who waits for them. */
+/** Resets counters of a key, and notifies listeners. */
 export function reset<M extends Mode>(store: Store<M>, limits: readonly Limit[], key: string): Answer<M, void> {
   const counters = limits.map((limit) => ({ limit, key }))
   return heard(store, store.reset(limits, key), () => wakeWaiting(store, counters))
 }
 
-/** Lifts a block. That wakes who waits for its end. */
+/** Lifts a block, and notifies listeners. */
 export function unblock<M extends Mode>(store: Store<M>, rule: string, key: string): Answer<M, void> {
   return heard(store, store.block(rule, key, 0), () => wakeWaiting(store, [{ limit: { rule }, key }]))
 }
 
-/** Passes an answer on, and calls `then` with it. */
+/** Passes a result on, and calls `then` with it. */
 function heard<M extends Mode, T>(store: Store<M>, answer: Answer<M, T>, then: (value: T) => void): Answer<M, T> {
   if (store.mode === 'sync') then(answer as T)
-  // The caller hears of a failure by the answer itself.
+  // The caller learns of a failure from the result itself.
   else (answer as Promise<T>).then(then, () => undefined)
   return answer
 }

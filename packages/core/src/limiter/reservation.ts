@@ -4,26 +4,25 @@ import type { Allowed } from './decision.ts'
 import { settle as settleIn } from './release-listeners.ts'
 
 /**
- * Units taken in advance, or a concurrency slot. Exactly one of `settle` and `release` takes effect; calling either
- * again answers what the first one did. Left alone, it is given back by itself when its time is over.
+ * Units charged in advance, or a concurrency slot. Exactly one of `settle` and `release` takes effect; calling either
+ * again returns the result of the first call. An unused reservation is returned when it expires.
  */
 export interface Reservation<M extends Mode = Mode> {
   readonly allowed: true
   readonly decision: Allowed<M>
-  /** Makes the charge stand at what was really used, which may be more than was reserved. */
+  /** Sets the charge to the actual usage, which may exceed the reservation. */
   settle(actual: number): Answer<M, Settlement>
-  /** Gives all of it back. */
+  /** Returns all of it. */
   release(): Answer<M, Settlement>
   /**
-   * Keeps a concurrency slot for another lease (a heartbeat). `gone` when it had run out. For other limits it does
-   * nothing.
+   * Extends a concurrency slot by another lease (a heartbeat). `gone` if it had expired. Has no effect on other limits.
    */
   renew(): Answer<M, Settlement>
-  /** Releases what was neither settled nor released. */
+  /** Releases a reservation that was neither settled nor released. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** A reservation over the receipt of its charge. */
+/** A reservation with the receipt of its charge. */
 export function createReservation<M extends Mode>(
   store: Store<M>,
   decision: Allowed<M>,

@@ -3,10 +3,9 @@ import { SluiceError } from '../errors.ts'
 import type { Duration } from '../rule/duration.ts'
 import { durationMicros, durationMs } from '../rule/duration.ts'
 import type { Limit } from '../rule/limit.ts'
-import { batchOf, checkCost, createBatch, createItem, drawHolder } from '../store/batch.ts'
+import { batchOf, checkCost, createBatch, createItem, drawHolder, receiptOf } from '../store/batch.ts'
 import { CallbackStore, completeAfter, type PendingBatch } from '../store/callback-store.ts'
 import { checkKey } from '../store/key.ts'
-import { receiptOf } from '../store/receipt.ts'
 import type { Answer, Batch, Mode, Receipt, Settlement, Store } from '../store/store.ts'
 import type { Clock, Timers } from '../system/clock-and-timers.ts'
 import { MICROS_PER_MS } from '../system/clock-and-timers.ts'
@@ -32,7 +31,7 @@ import { onRelease, reset, settle, unblock } from './release-listeners.ts'
 import type { Reservation } from './reservation.ts'
 import { createReservation } from './reservation.ts'
 
-/** What a limiter works with. */
+/** Dependencies of a limiter. */
 export interface LimiterParts<M extends Mode> {
   readonly store: Store<M>
   /** Whether closing the limiter closes the store. */
@@ -43,14 +42,14 @@ export interface LimiterParts<M extends Mode> {
   readonly maxWaiting: number
 }
 
-/** What is made of a decided batch. */
+/** Result of a decided batch. */
 export interface Finishing<T> {
   readonly finish: (batch: Batch) => T
-  /** Gets the batch when it is not needed any more, where that is known. */
+  /** Receives the batch when it is no longer needed, if that is known. */
   readonly reuse?: (batch: Batch) => void
 }
 
-/** Decides a batch and makes something of it, at once or by promise, as the store does. */
+/** Decides a batch and transforms the result, synchronously or as a promise like the store. */
 export function decide<M extends Mode, T>(store: Store<M>, batch: Batch, finishing: Finishing<T>): Answer<M, T> {
   if (store.mode === 'sync') {
     store.decide(batch)
@@ -95,18 +94,18 @@ class PendingCheck<T> implements PendingBatch {
   }
 }
 
-/** A value as the store's mode delivers it. */
+/** A value as the mode of the store delivers it. */
 export function deliver<M extends Mode, T>(store: Store<M>, value: T): Answer<M, T> {
   return (store.mode === 'sync' ? value : Promise.resolve(value)) as Answer<M, T>
 }
 
-/** Maximum number of batches kept for the next checks. */
+/** Maximum number of batches kept for later checks. */
 const MOST_SPARE = 1000
 
-/** How much of each decision has been given back already, by whichever limiter. */
+/** Units of each decision that were already returned, by any limiter. */
 const givenBack = new WeakMap<Decision, number>()
 
-/** Gives units of a decision back through its receipt. See `Limiter.refund`. */
+/** Returns units of a decision through its receipt. See `Limiter.refund`. */
 export function refund<M extends Mode>(store: Store<M>, decision: Decision, units?: number): Answer<M, Settlement> {
   checkRefunded(decision)
   const receipt = receiptOfDecision(decision)
@@ -131,7 +130,7 @@ export function refund<M extends Mode>(store: Store<M>, decision: Decision, unit
   )
 }
 
-/** The answer to a caller whose turn did not come in time. */
+/** The result for a caller whose turn did not come in time. */
 function denialOf(standing: Decision): Decision {
   return standing.allowed ? denialInsteadOf(standing, 0) : standing
 }
@@ -144,16 +143,14 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
   readonly #limits: readonly Limit[]
   readonly #parts: LimiterParts<M>
   readonly #queue = new KeyQueue()
-  /**
-   * Reused on synchronous stores, which are done with it when they return: the common decision allocates one object.
-   */
+  /** Reused on synchronous stores, which are done with it when they return: a typical decision allocates one object. */
   readonly #reused: Batch
-  /** Batches that are not needed any more, for the next checks. */
+  /** Batches for later checks. */
   readonly #spare: Batch[] = []
   readonly #toDecision: Finishing<Decision>
   readonly #toBoolean: Finishing<boolean>
   readonly #holdsSlots: boolean
-  /** One limit, no slots, a synchronous store: the common case, which takes a shorter path. */
+  /** One limit, no slots, a synchronous store: the fast path. */
   readonly #simple: boolean
   #closed = false
 
@@ -352,7 +349,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
     batch.failure = undefined
     for (let index = 0; index < batch.items.length; index++) {
       const item = batch.items[index]!
-      // A fallback decision puts another limit into the item.
+      // A fallback decision replaces the limit of the item.
       item.limit = this.#limits[index]!
       item.key = key
       item.cost = cost
@@ -391,7 +388,7 @@ function isAllowed(batch: Batch): boolean {
   return batch.allowed
 }
 
-/** The receipt of a batch, when it charged anything. */
+/** The receipt of a batch, if it charged anything. */
 export function chargedBy(batch: Batch): Receipt | undefined {
   return batch.allowed && batch.charge ? receiptOf(batch) : undefined
 }

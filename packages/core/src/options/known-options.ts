@@ -5,8 +5,8 @@ import type { Random } from '../system/random.ts'
 import { optionAdvice } from './option-advice.ts'
 
 /**
- * Something that takes options: how it is called in messages, the names it knows, and how to write them. Names that
- * other libraries have for them are in `otherNames`.
+ * A function or class that takes options: its name in messages, its options, and an example. `otherNames`: names of the
+ * options in other libraries.
  */
 export interface OptionTaker {
   /** Such as `the memory store`. */
@@ -18,8 +18,8 @@ export interface OptionTaker {
 }
 
 /**
- * Throws `SLUICE_INVALID_OPTION` unless `options` is an object that has only options of `taker`: a misspelt one must
- * not be taken for none.
+ * Throws `SLUICE_INVALID_OPTION` unless `options` is an object with known options only: a misspelt option must not be
+ * ignored.
  */
 export function checkOptionNames(options: unknown, taker: OptionTaker): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
@@ -32,10 +32,7 @@ export function checkOptionNames(options: unknown, taker: OptionTaker): void {
   for (const option in options) if (!taker.options.includes(option)) throw unknownOption(option, taker)
 }
 
-/**
- * Throws `SLUICE_INVALID_OPTION` for a clock, a source of chance or timers of another form than ours, such as
- * `Date.now`.
- */
+/** Throws `SLUICE_INVALID_OPTION` for a clock, random source or timers of the wrong form, such as `Date.now`. */
 export function checkSources({ clock, random, timers }: { clock?: Clock; random?: Random; timers?: Timers }): void {
   checkMethod('clock', clock, { method: 'nowMicros', example: '{ nowMicros: () => Date.now() * 1000 }' })
   checkMethod('random', random, { method: 'nextUint32', example: '{ nextUint32: () => number }' })
@@ -44,12 +41,12 @@ export function checkSources({ clock, random, timers }: { clock?: Clock; random?
 
 /** Accepted values of {@link checkWhole}, both ends included. */
 export interface WholeRange {
-  /** What takes the option, in messages, such as `the memory store`. */
+  /** Name of what takes the option, such as `the memory store`. */
   readonly of?: string
   /** Default: 1. */
   readonly least?: number
   readonly most: number
-  /** What to do about another value. */
+  /** Advice about other values. */
   readonly action?: string
 }
 

@@ -1,4 +1,4 @@
-/** What other libraries call the two options that every limit has. */
+/** Names of the two basic options of every limit in other libraries. */
 const OTHER_NAMES: Readonly<Record<string, 'limit' | 'window'>> = {
   max: 'limit',
   maxRequests: 'limit',
@@ -16,12 +16,12 @@ const OTHER_NAMES: Readonly<Record<string, 'limit' | 'window'>> = {
 
 const MEANING = {
   limit: 'Write "limit": the units in each window.',
-  window: 'Write "window": a text with its unit, such as "1m", or milliseconds.',
+  window: 'Write "window": a string with its unit, such as "1m", or milliseconds.',
 } as const
 
 /**
- * What to do about an option that there is not: the one of `known` that another library calls so, or that is spelt
- * nearly so. Undefined when there is no telling what was meant.
+ * Advice about an unknown option: the one of `known` with that name in another library, or with a similar spelling.
+ * Undefined if the intention is unclear.
  */
 export function optionAdvice(option: string, known: readonly string[]): string | undefined {
   const other = Object.hasOwn(OTHER_NAMES, option) ? OTHER_NAMES[option] : undefined
@@ -30,10 +30,7 @@ export function optionAdvice(option: string, known: readonly string[]): string |
   return near === undefined ? undefined : `Did you mean "${near}"?`
 }
 
-/**
- * What to do about the value of an option that is to be a number and is none; undefined when there is no telling what
- * was meant.
- */
+/** Advice about a value that should be a number but is not; undefined if the intention is unclear. */
 export function numberAdvice(
   option: string,
   value: unknown,
@@ -48,8 +45,8 @@ export function numberAdvice(
 const LONGEST_COMPARED = 64
 
 /**
- * The one of `known` that is probably meant by `name`: few letters are missing, too much, changed or swapped,
- * in any case. Undefined when none is near.
+ * The one of `known` that `name` is probably a typo of: a few letters missing, extra, changed or swapped, in any case.
+ * Undefined if none is similar.
  */
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
   if (name.length > LONGEST_COMPARED) return undefined
@@ -65,7 +62,7 @@ export function nearestName(name: string, known: Iterable<string>): string | und
   return nearest
 }
 
-/** How many letters have to be put in, taken out, changed or swapped with their neighbour. */
+/** Number of letters to insert, delete, change or swap with their neighbour. */
 function editDistance(one: string, other: string): number {
   let before: number[] = []
   let last = Array.from({ length: other.length + 1 }, (_, index) => index)

@@ -1,22 +1,22 @@
 import { SluiceError } from '../errors.ts'
 import { numberAdvice } from './option-advice.ts'
 
-/** What an option may be, and how that is said. */
+/** The valid values of an option, and their description. */
 export interface OptionForm {
   readonly expected: string
   accepts(value: unknown): boolean
-  /** What to write in place of a value that is not accepted, where there is more to say than what was expected. */
+  /** Advice about a rejected value, if there is more to say than what was expected. */
   advise?(value: unknown, option: string): string | undefined
-  /** Whether it must be there. Default: not. */
+  /** Whether it is required. Default: false. */
   readonly isNeeded?: boolean
-  /** Whether its value must not be shown, because it holds a secret or may hold one. */
+  /** Whether its value must not be shown, because it is or may contain a secret. */
   readonly isSecret?: boolean
 }
 
-/** Options by their names. */
+/** Options by name. */
 export type OptionForms = Readonly<Record<string, OptionForm>>
 
-/** For what is checked elsewhere. */
+/** For options that are checked elsewhere. */
 export const ANY: OptionForm = { expected: 'anything', accepts: () => true }
 export const OBJECT: OptionForm = {
   expected: 'an object',
@@ -25,14 +25,14 @@ export const OBJECT: OptionForm = {
 export const FUNCTION: OptionForm = { expected: 'a function', accepts: (value) => typeof value === 'function' }
 export const FLAG: OptionForm = { expected: 'true or false', accepts: (value) => typeof value === 'boolean' }
 
-/** The units that something takes. */
+/** The cost of a call, in units. */
 export const COST: OptionForm = {
   expected: 'a whole number of units, 0 or more, or a function that answers with one',
   accepts: (value) => typeof value === 'function' || isWhole(value, 0, Number.MAX_SAFE_INTEGER),
   advise: (value, option) => numberAdvice(option, value),
 }
 
-/** Throws `SLUICE_INVALID_OPTION` unless each of `options` has its form; one that is undefined counts as left out. */
+/** Throws `SLUICE_INVALID_OPTION` unless each of `options` has its form; undefined counts as absent. */
 export function checkForms(options: object, forms: OptionForms): void {
   for (const [option, form] of Object.entries(forms)) {
     const value = (options as Readonly<Record<string, unknown>>)[option]

@@ -4,42 +4,41 @@ import { createBatch, createItem } from '../store/batch.ts'
 import type { Batch, Item } from '../store/store.ts'
 import { MICROS_PER_MS } from '../system/clock-and-timers.ts'
 
-/** How one counter stands. */
+/** State of one counter. */
 export interface CounterReport {
-  /** Units announced to callers as the limit. */
+  /** The limit as announced to callers, in units. */
   readonly limit: number
   /**
-   * Whole units in use: 0 for a caller that never called, whatever burst it may use. Null when the store did not
-   * answer.
+   * Whole units in use: 0 for a caller that never called, regardless of the burst. Null if the store did not answer.
    */
   readonly used: number | null
   /**
-   * Whole units left now: more than the limit where a burst or units carried over come on top, fewer where a burst is
-   * less. Null when the store did not answer.
+   * Whole units left: more than the limit with a burst or units carried over, fewer with a smaller burst. Null if the
+   * store did not answer.
    */
   readonly remaining: number | null
   /**
-   * When the full limit is available again if nothing more is taken; milliseconds since 1970, rounded up. 0 when
+   * When the full limit is available again if nothing more is charged; milliseconds since 1970, rounded up. 0 if
    * unknown.
    */
   readonly resetAt: number
-  /** Milliseconds since 1970 until which the caller is blocked under the rule; 0 when it is not. */
+  /** Milliseconds since 1970 until which the rule blocks the caller; 0 if it does not. */
   readonly blockedUntil: number
 }
 
-/** A question that asks how limits stand for a key, and takes nothing. */
+/** A batch that reads the state of limits for a key, without charging. */
 export function lookAt(limits: readonly Limit[], key: string): Batch {
   const batch = createBatch(limits.map((limit) => createItem(limit, key, 0)))
   batch.charge = false
   return batch
 }
 
-/** The answers to {@link lookAt}, one for each limit. */
+/** The results of {@link lookAt}, one per limit. */
 export function counterReports(batch: Batch): readonly CounterReport[] {
   const { failure } = batch
   return batch.items.map((item) => {
     const { limit, verdict, blockedUntil } = item
-    // `local` reports what this node counted. The other modes count nothing.
+    // `local` reports the counters of this node. The other modes count nothing.
     if (failure !== undefined && failure.mode !== 'local') {
       return { limit: limit.limit, used: null, remaining: null, resetAt: 0, blockedUntil: 0 }
     }
@@ -54,8 +53,8 @@ export function counterReports(batch: Batch): readonly CounterReport[] {
 }
 
 /**
- * What would be left if nothing were in use: a meter counts from its burst, a window from what it carries over as well,
- * a bucket with rollover from its capacity.
+ * What would remain if nothing were in use: a meter counts from its burst, a window includes carried-over units, a
+ * bucket with rollover counts from its capacity.
  */
 function wholeOf({ limit, verdict }: Item): number {
   if (limit.algorithm === 'token-bucket-rollover') return limit.limit

@@ -7,15 +7,16 @@ import type { ErrorRateCut, RequestMatch } from './rule-set/rule-set.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /**
- * The calls that a guard counts: those of a resource, and of what an exemption is for where the rule is one of its own.
+ * The calls that a guard counts: those of a resource and, for a rule of an exemption, only those that the exemption
+ * matches.
  */
 interface Watch {
   readonly guard: ErrorRateGuard
-  /** Undefined when the resource of the rule says it all. */
+  /** Undefined if the resource of the rule is enough. */
   readonly within: ResourceTable<true> | undefined
 }
 
-/** How a call ended. */
+/** The outcome of a call. */
 export interface CallEnd {
   readonly failed: boolean
   /** Milliseconds since 1970. */
@@ -25,19 +26,19 @@ export interface CallEnd {
 const NONE: readonly Watch[] = Object.freeze([])
 
 /**
- * The guards of all rules in force: of tiers and exemptions too, and of every rule set that is enforced or measured.
- * Rules that look at the same calls in the same way share a guard, whichever rule set they stand in, and it goes on
- * counting when another rule set takes their place. What fails is the resource, not the caller: a call counts for every
- * rule of its resource, whether or not the rule holds for its caller.
+ * The guards of all active rules, including those of tiers, exemptions and candidates. Rules that count the same calls
+ * in the same way share a guard, even across rule sets, and it keeps counting when one replaces another. A failure
+ * concerns the resource, not the caller: a call counts for every rule of its resource, whether or not the rule applies
+ * to its caller.
  */
 export class ErrorRateGuards {
   /** By what they count, and how. */
   readonly #guards = new Map<string, ErrorRateGuard>()
-  /** Of whole rule sets: every call counts. */
+  /** Guards of whole rule sets: every call counts. */
   readonly #ofSets: readonly ErrorRateGuard[]
   readonly #ofRules: ResourceTable<Watch>
 
-  /** Gives every rule of the snapshots its guard; those that `before` has already are taken from there. */
+  /** Sets the guard of every rule of the snapshots, and reuses those of `before`. */
   constructor(snapshots: readonly Snapshot[], before?: ErrorRateGuards) {
     const ofSets = new Set<ErrorRateGuard>()
     const watches = new Map<ErrorRateGuard, ResourceEntry<Watch>>()
@@ -61,13 +62,13 @@ export class ErrorRateGuards {
     this.#ofRules = new ResourceTable([...watches.values()])
   }
 
-  /** Counts how a call ended, in every guard that it concerns. */
+  /** Counts the outcome of a call in every guard that it matches. */
   report({ resource, method }: Pick<PolicyRequest, 'resource' | 'method'>, { failed, nowMs }: CallEnd): void {
     if (this.#guards.size === 0) return
     for (const guard of this.#ofSets) guard.report(failed, nowMs)
     const watches = this.#guards.size > this.#ofSets.length ? this.#ofRules.find(resource, method) : NONE
     for (const { guard, within } of watches) {
-      // As where it is decided whether the exemption holds.
+      // The same check as when exemptions are resolved.
       if (within === undefined || within.findCertain(resource, method).length > 0) guard.report(failed, nowMs)
     }
   }
@@ -81,7 +82,7 @@ export class ErrorRateGuards {
   }
 }
 
-/** The resource that a match is about; undefined when it is about any. */
+/** The resource of a match; undefined for any. */
 function scopeOf(match: RequestMatch | undefined): Pick<RequestMatch, 'resource' | 'methods'> | undefined {
   if (match?.resource === undefined && match?.methods === undefined) return undefined
   const { resource = '*', methods } = match

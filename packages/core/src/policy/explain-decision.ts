@@ -21,53 +21,53 @@ import type { CompiledTier, Snapshot } from './snapshot.ts'
  */
 export type RuleFate = 'applies' | 'shadow' | 'replaced' | 'no-match' | 'no-identity' | 'off' | 'disabled'
 
-/** One step on the way from what a rule says to the limit that holds. */
+/** One step from the numbers of the rule to the applied limit. */
 export interface LimitStep {
   readonly source: 'rule' | 'override' | 'region' | 'schedule' | 'tier' | 'incident' | 'error-rate'
-  /** What it does, in words. */
+  /** The change, in words. */
   readonly change: string
-  /** The limit after it, of the first window; `off` when nothing limits. */
+  /** The limit after this step, of the first window; `off` if nothing limits. */
   readonly limit: number | 'off'
 }
 
-/** What a rule means for a request. */
+/** Effect of a rule on a request. */
 export interface RuleExplanation {
   readonly rule: string
   readonly resource: string
   readonly methods: readonly string[] | undefined
   readonly dimension: string
-  /** The part of the rule set it stands in: `rules`, or the name of a tier or exemption. */
+  /** The part of the rule set that contains it: `rules`, or the name of a tier or exemption. */
   readonly origin: string
   readonly fate: RuleFate
   readonly why: string
-  /** Who it counts; undefined when it does not apply. */
+  /** The counted entity; undefined if the rule does not apply. */
   readonly entity: string | undefined
   readonly steps: readonly LimitStep[]
-  /** How its counters stand, one for each window; empty when it does not apply. */
+  /** State of its counters, one per window; empty if the rule does not apply. */
   readonly counters: readonly CounterReport[]
 }
 
-/** Everything that bears on the decision of a request. */
+/** Everything that affects the decision of a request. */
 export interface Explanation {
   readonly version: number
-  /** How the resource was read; more than one where servers differ. */
+  /** How the resource was interpreted; more than one where servers differ. */
   readonly readings: readonly string[]
-  /** Name of the entry of the deny list that matches. */
+  /** Name of the matching entry of the deny list. */
   readonly denied: string | undefined
   readonly block: Block | undefined
-  /** Name of the exemption that matches. */
+  /** Name of the matching exemption. */
   readonly exemption: string | undefined
   readonly tier: { readonly name: string; readonly from: string } | undefined
   /** Every rule considered, those that apply first. */
   readonly rules: readonly RuleExplanation[]
-  /** What a check would answer now. */
+  /** What a check would return now. */
   readonly decision: PolicyDecision
 }
 
 /** The explanation of a rule, before its counters are read. */
 export interface ExplainedRule {
   readonly explanation: Omit<RuleExplanation, 'counters'>
-  /** Reads its counters. Undefined when it does not apply. */
+  /** Reads its counters. Undefined if the rule does not apply. */
   readonly look: Batch | undefined
 }
 
@@ -81,7 +81,7 @@ interface Case {
   readonly holding: ReadonlySet<CompiledRule>
 }
 
-/** What every rule of a rule set means for a request. */
+/** The effect of every rule of a rule set on a request. */
 export function explainRules(
   resolver: Resolver,
   snapshot: Snapshot,
@@ -90,7 +90,7 @@ export function explainRules(
   const { resource, method } = request
   const exemption = resolver.exemptionOf(snapshot, request, nowMs)
   const tier = resolver.tierOf(snapshot, request, nowMs)?.tier
-  // An exemption puts its rules in the place of all others, those of the tier too.
+  // The rules of an exemption replace all others, including those of the tier.
   const ownTier = exemption === undefined ? tier : undefined
   const table = exemption === undefined ? snapshot.rules : exemption.rules
   if (table === undefined) return []
@@ -110,7 +110,7 @@ export function explainRules(
   return explained.toSorted((one, other) => Number(other.look !== undefined) - Number(one.look !== undefined))
 }
 
-/** The explanation with the counters that were asked for. */
+/** The explanation with its counters. */
 export function withCounters({ explanation, look }: ExplainedRule): RuleExplanation {
   return { ...explanation, counters: look === undefined ? [] : counterReports(look) }
 }
@@ -180,14 +180,14 @@ function mismatchOf({ rule }: CompiledRule, { context, readings }: Case): string
   return 'another rule is written for the path with the slash at its end'
 }
 
-/** Whether a method is one of those of a rule; as for rules, HEAD is also GET, and none may be any. */
+/** Whether a rule for these methods matches. As for rules, HEAD also counts as GET, and a missing method as any. */
 function isAmong(methods: readonly string[], method = ''): boolean {
   const asked = method.toUpperCase()
   const names = methods.map((name) => name.toUpperCase())
   return asked === '' || names.includes(asked) || (asked === 'HEAD' && names.includes('GET'))
 }
 
-/** How the limit of a rule comes about for a caller, step by step. */
+/** The limit of a rule for a caller, step by step. */
 function stepsOf(rule: CompiledRule, entity: string, { resolver, context }: Case): readonly LimitStep[] {
   const { request, nowMs } = context
   const { terms, entitled = false } = { ...resolver.modificationOf(rule, entity, context) }
@@ -200,7 +200,7 @@ function stepsOf(rule: CompiledRule, entity: string, { resolver, context }: Case
     const limit = rule.effective.limitsFor({
       terms: steps.length === 0 ? undefined : terms,
       factor,
-      // What cuts limits cuts the burst on top of them too.
+      // Factors also apply to the burst.
       burst: Math.floor(burst * cuts),
       entitled,
     })[0]

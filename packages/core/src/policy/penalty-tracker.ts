@@ -18,7 +18,7 @@ import { tellPolicy } from './policy-event.ts'
 import type { PolicyRequest } from './rule-set/policy-request.ts'
 import { decideEach } from './store-answer.ts'
 
-/** What a {@link PenaltyTracker} works with. */
+/** Dependencies of a {@link PenaltyTracker}. */
 export interface PenaltyTrackerParts {
   readonly store: Store
   readonly live: LiveEntries
@@ -31,20 +31,20 @@ export interface PenaltyTrackerParts {
 /** A rule that may have blocked a caller. */
 export interface BlockingRule {
   readonly name: string
-  /** What counts denials, where there is or was a penalty. */
+  /** The counter of denials, if there is or was a penalty. */
   readonly penaltyLimits: PenaltyLimits | undefined
 }
 
-/** A caller whose block is to be lifted. */
+/** A caller whose block is lifted. */
 export interface BlockedCaller {
   readonly reader: DimensionReader
-  /** As requests give it. */
+  /** As in requests. */
   readonly entity: string
-  /** A rule that is said to have blocked it. */
+  /** A rule that is known to have blocked it. */
   readonly rule: string | undefined
 }
 
-/** Who did what, and when. */
+/** A violation: who, what and when. */
 export interface OffendingCaller {
   readonly reader: DimensionReader
   /** In any spelling. */
@@ -54,33 +54,33 @@ export interface OffendingCaller {
   readonly nowMs: number
 }
 
-/** Offences whose limits are kept. A configuration has fewer. */
+/** Maximum number of offences whose limits are cached. A configuration has fewer. */
 const MOST_OFFENCES = 4096
 
 /**
- * Counts the denials of rules with a penalty, and blocks callers that have too many. Denials are counted in the store,
- * by all nodes together; {@link PenaltyLimits} says how one violation causes one block. A block holds at once on this
- * node, and in the store for the rule that led to it; everywhere else when it has been handed on.
+ * Counts the denials of rules with a penalty, and blocks callers with too many. Denials are counted in the store, by
+ * all nodes together; {@link PenaltyLimits} describes how one violation causes one block. A block is active at once on
+ * this node, and in the store for the rule that caused it; on other nodes once it has been distributed.
  */
 export class PenaltyTracker {
   readonly #parts: PenaltyTrackerParts
-  /** The limits of offences, by everything that they depend on: stores know limits by their object. */
+  /** The limits of offences, by everything they depend on: stores identify limits by object. */
   readonly #offences = new Map<string, PenaltyLimits>()
 
   constructor(parts: PenaltyTrackerParts) {
     this.#parts = parts
   }
 
-  /** Takes note of a denied request. `rules`: the rule of each item of its batch. */
+  /** Counts a denied request. `rules`: the rule of each item of its batch. */
   denied(batch: Batch, rules: readonly CompiledRule[], { request, nowMs }: DeniedRequest): void {
-    // Without the store nothing says that the caller went too far.
+    // Without the store it is unknown whether the caller exceeded the limit.
     if (batch.failure !== undefined) return
     let previous: CompiledRule | undefined
     for (const [index, item] of batch.items.entries()) {
       const rule = rules[index]!
       if (rule.reader.hasAddress && this.#parts.unblocked.has(request.ip!)) continue
       const isDenied = item.verdict.ruling !== 'allowed' && item.blockedUntil <= batch.now
-      // The windows of a rule come one after another, and are one denial.
+      // The windows of a rule are consecutive, and count as one denial.
       if (!isDenied || rule.penaltyLimits === undefined || rule === previous) continue
       previous = rule
       const limits = batch.items.flatMap(({ limit }, other) => (rules[other] === rule ? [limit] : []))
@@ -89,7 +89,7 @@ export class PenaltyTracker {
     }
   }
 
-  /** Takes note of an offence. */
+  /** Counts an offence. */
   offended({ reader, entity: spelled, offence, nowMs }: OffendingCaller): void {
     const { live, unblocked } = this.#parts
     if (reader.hasAddress && unblocked.has(spelled)) return
@@ -131,8 +131,8 @@ export class PenaltyTracker {
   }
 
   /**
-   * Counts one violation of a caller. Calls `full` on one node when there are enough of them, and `blocked` with the
-   * rest of the block, in milliseconds, when the store knows that the caller is blocked for them already.
+   * Counts one violation of a caller. Calls `full` on one node when the threshold is reached, and `blocked` with the
+   * remaining time in milliseconds if the store has already blocked the caller for them.
    */
   #count(
     { denials, claim }: PenaltyLimits,
@@ -141,20 +141,20 @@ export class PenaltyTracker {
   ): void {
     const count = createBatch([createItem(denials, key, 1)])
     const bid = createBatch([createItem(claim, key, 1)])
-    // The same for one unit, but not answered from a deny cache, nor from a lease: only the store knows who was
+    // Equivalent for one unit, but never answered by a deny cache or a lease: only the store knows which node was
     // first.
     bid.partial = true
     this.#decide(count, () => {
       const { verdict, blockedUntil } = count.items[0]!
       if (blockedUntil > count.now) then.blocked((blockedUntil - count.now) / MICROS_PER_MS)
       else if (verdict.remaining === 0) {
-        // A denied claim was granted to another node, or the caller is blocked already.
+        // A denied claim went to another node, or the caller is already blocked.
         this.#decide(bid, () => void (bid.allowed && then.full()))
       }
     })
   }
 
-  /** Puts a block in force here and hands it on. */
+  /** Activates a block here and distributes it. */
   keep(block: Block, nowMs: number): void {
     const { live, keepBlock, observer } = this.#parts
     live.putOwnBlock(block, nowMs)
@@ -169,9 +169,9 @@ export class PenaltyTracker {
   }
 
   /**
-   * Lifts the block of a caller here and in the store, under all of these rules and under those that caller and block
-   * name, and forgets the denials that led to it. False when nothing was blocked. Rejects when the store cannot be
-   * asked; here the caller is let in all the same.
+   * Lifts the block of a caller here and in the store, for all these rules and for those that caller and block name,
+   * and forgets the denials that caused it. False if nothing was blocked. Rejects if the store fails; the caller is
+   * unblocked here nevertheless.
    */
   async lift({ reader, entity, rule }: BlockedCaller, rules: readonly BlockingRule[], nowMs: number): Promise<boolean> {
     const { store, live } = this.#parts
@@ -186,7 +186,7 @@ export class PenaltyTracker {
       ...rules.flatMap(({ penaltyLimits }) => penaltyLimits ?? []),
       ...[...this.#offences.values()].filter(({ denials }) => offences.has(denials.rule)),
     ]
-    // Lifted whatever was seen, which may be from a moment ago.
+    // Lifted whatever was seen: that may be outdated.
     await Promise.all([
       ...Array.from(names, (name) => store.block(name, key, 0)),
       ...Array.from(names, (name) => store.block(penaltyName(name), key, 0)),
@@ -195,18 +195,18 @@ export class PenaltyTracker {
     return wasHere || looks.some(({ items, now }) => items[0]!.blockedUntil > now)
   }
 
-  /** Lifts what a block put into the store, for the rule that it names. Does not wait. */
+  /** Lifts a block in the store for the rule that it names. Does not wait. */
   liftInStore(reader: DimensionReader, { rule, entity }: Block): void {
     if (rule === undefined) return
     const key = reader.keyOf(entity)
     for (const name of [rule, penaltyName(rule)]) this.#change((store) => store.block(name, key, 0))
   }
 
-  /** Calls the store, and goes on with its result. Does not wait. */
+  /** Calls the store and handles its result. Does not wait. */
   #decide(batch: Batch, then: () => void): void {
     const { store } = this.#parts
     const answered = (): void => {
-      // Decided without the store: nothing says that the caller went too far.
+      // Decided without the store: it is unknown whether the caller exceeded the limit.
       if (batch.failure === undefined) then()
     }
     try {
@@ -214,20 +214,20 @@ export class PenaltyTracker {
       if (store.mode === 'sync') answered()
       else (answer as Promise<void>).then(answered).catch((error: unknown) => this.#failed(error))
     } catch (error) {
-      // The request was denied already: what goes wrong here is not its caller's business.
+      // The request has already been denied: an error here must not affect its caller.
       this.#failed(error)
     }
   }
 
   /**
-   * Blocks a caller. A block that is running is not made longer: one of this rule is written again, because the store
-   * may have lost it; during any other one, the denials are forgotten.
+   * Blocks a caller. An active block is not extended: one of this rule is written again, because the store may have
+   * lost it; during any other block, the denials are forgotten.
    */
   #block({ rule, entity, key, limits, nowMs }: Violation): void {
     const { live } = this.#parts
     const { penalty, penaltyLimits, name } = rule
     const { denials } = penaltyLimits!
-    // Not as the rule spells it: blocks are kept, found and lifted under the one order of names.
+    // In the canonical spelling, by which blocks are stored, found and lifted.
     const { dimension } = rule.reader
     const running = live.blockOf(dimension, entity, nowMs)
     if (running !== undefined && running.rule !== name) {
@@ -238,7 +238,7 @@ export class PenaltyTracker {
     const block = running ?? nextBlock({ penalty: penalty!, previous, nowMs, dimension, entity, rule: name })
     if (running === undefined) this.keep(block, nowMs)
     const micros = (block.until - nowMs) * MICROS_PER_MS
-    // The rule comes first: a counter that is blocked while its rule is not would count no denials.
+    // The rule comes first: a blocked counter with an unblocked rule would not count denials.
     this.#change((store) => store.block(name, key, penalty?.reset ? { micros, forgotten: limits } : micros))
     this.#change((store) => store.block(denials.rule, key, { micros, forgotten: [denials] }))
   }
@@ -258,27 +258,27 @@ export class PenaltyTracker {
   }
 }
 
-/** A request that was denied, and when. */
+/** A denied request, and when. */
 interface DeniedRequest {
   readonly request: PolicyRequest
   /** Milliseconds since 1970. */
   readonly nowMs: number
 }
 
-/** Who was denied by what. */
+/** Who was denied by which rule. */
 interface Violation {
   readonly rule: CompiledRule
   readonly entity: string
   readonly key: string
   /** The limits of the rule that decided. */
   readonly limits: readonly Limit[]
-  /** When the request came; milliseconds since 1970. */
+  /** Time of the request in milliseconds since 1970. */
   readonly nowMs: number
 }
 
 /**
- * A limit that only tells whether its rule has blocked a caller. Not one of the rule's own, which may have none, and
- * whose states may be large, or too large for the store.
+ * A limit that only tells whether its rule has blocked a caller. Not one of the rule's own limits: there may be none,
+ * and their states may be too large for the store.
  */
 function blockOnly(rule: string): Limit {
   return compileRule(rule, { limit: 1, window: '1s' })[0]!

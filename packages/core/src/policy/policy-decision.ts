@@ -5,64 +5,64 @@ import { quotaUnitOf, windowMsOf } from '../rule/limit.ts'
 import type { Failure } from '../store/store.ts'
 import type { CompiledRule } from './limits/compiled-rule.ts'
 
-/** Why a request was denied. `denied`: it is on the deny list. The others are as for a {@link Decision}. */
+/** Why a request was denied. `denied`: it is on the deny list. For the others see {@link Decision}. */
 export type PolicyDenyReason = DenyReason | 'denied'
 
-/** How one of the limits of a request stands. */
+/** State of one of the limits of a request. */
 export interface PolicyLimitReport extends LimitReport {
   readonly dimension: string
-  /** False: callers are not told of this limit. Else undefined. */
+  /** False: callers are not told about this limit. Else undefined. */
   readonly announce: false | undefined
 }
 
-/** The answer to a request, over all rules that apply to it. A denial is an answer, not an error. */
+/** The decision on a request, over all rules that apply to it. A denial is a value, not an error. */
 export interface PolicyDecision {
   readonly allowed: boolean
-  /** `allowed`, `exempt` (no rule holds for it), `unlimited` (no rule applies to it), or why it was denied. */
+  /** `allowed`, `exempt`, `unlimited` (no rule applies), or why it was denied. */
   readonly reason: 'allowed' | 'exempt' | 'unlimited' | PolicyDenyReason
   /**
-   * The rule that denied or, when allowed, the one with the least remaining; for `denied` and `exempt` the name of the
-   * entry. Empty when there is none.
+   * The rule that denied or, if allowed, the one with the least remaining; for `denied` and `exempt` the name of the
+   * entry. Empty if there is none.
    */
   readonly rule: string
-  /** The dimension of that rule; empty when there is none. */
+  /** The dimension of that rule; empty if there is none. */
   readonly dimension: string
-  /** Units of that rule's limit; `Infinity` when nothing limits the request. */
+  /** Units of that rule's limit; `Infinity` if nothing limits the request. */
   readonly limit: number
   /**
-   * Whole units left under it now. Null, with `failure` set, when the store did not answer and the failure mode is
-   * `open`.
+   * Whole units left under it. Null, with `failure` set, if the store did not answer and the failure mode is `open`.
    */
   readonly remaining: Remaining
-  /** Units charged to it: 0 when denied and when only asked. */
+  /** Units charged to it: 0 if denied or peeked. */
   readonly cost: number
   /**
-   * When its full limit is available again if nothing more is taken; milliseconds since 1970, rounded up; 0 when
+   * When its full limit is available again if nothing more is charged; milliseconds since 1970, rounded up; 0 if
    * unlimited or unknown.
    */
   readonly resetAt: number
   /**
-   * Milliseconds until the same request would be allowed if nothing else happens; 0 when allowed, `Infinity` for never.
+   * Milliseconds until the same request would be allowed if nothing else is charged; 0 if allowed, `Infinity` for
+   * never.
    */
   readonly retryAfterMs: number
-  /** How long an admitted request must wait for its turn, in milliseconds. */
+  /** How long an admitted request must wait before it runs, in milliseconds. */
   readonly delayMs: number
-  /** One report for each limit that was decided, in the order of the rules. */
+  /** One report per decided limit, in the order of the rules. */
   readonly limits: readonly PolicyLimitReport[]
   /**
-   * False: callers are not told of the rule whose numbers these are, because it says `announce: false` and it denied,
-   * or no other holds. Else undefined.
+   * False: callers are not told about this rule and its numbers, because it has `announce: false` and either it denied
+   * or no other rule applies. Else undefined.
    */
   readonly announce: false | undefined
-  /** Number of the rule set that decided; 0 when none was in force. */
+  /** Number of the rule set that decided; 0 if none was active. */
   readonly version: number
-  /** Set when the store could not be asked and this was decided without it; else undefined. */
+  /** Set if the decision was made without the store; else undefined. */
   readonly failure: Failure | undefined
 }
 
 const NO_REPORTS: readonly PolicyLimitReport[] = Object.freeze([])
 
-/** What every decision is made from that no store was asked for. */
+/** What decisions without a store have in common. */
 export interface Ruling {
   readonly allowed: boolean
   readonly reason: PolicyDecision['reason']
@@ -74,7 +74,7 @@ export interface Ruling {
   readonly version: number
 }
 
-/** A decision that remembers, out of sight, what it was made from. */
+/** A decision with a private reference to what it was made from. */
 class RecordedPolicyDecision implements PolicyDecision {
   readonly allowed: boolean
   readonly reason: PolicyDecision['reason']
@@ -149,19 +149,19 @@ class DimensionReport implements PolicyLimitReport {
   }
 }
 
-/** What the number of a limit means. */
+/** How the numbers of a limit are reported. */
 type Meaning = Pick<LimitReport, 'windowMs' | 'quotaUnit'>
 
 function meaningOf(limit: Limit): Meaning {
   return { windowMs: windowMsOf(limit), quotaUnit: quotaUnitOf(limit) }
 }
 
-/** The decision of a store over the limits of these rules. */
+/** The decision of a store on the limits of these rules. */
 export function policyDecision(decision: Decision, rules: readonly CompiledRule[], version: number): PolicyDecision {
   return new RecordedPolicyDecision(decision, rules, version)
 }
 
-/** A decision for which no store was asked. */
+/** A decision without a store. */
 export function ruled(ruling: Ruling): PolicyDecision {
   return {
     ...ruling,
@@ -175,10 +175,7 @@ export function ruled(ruling: Ruling): PolicyDecision {
   }
 }
 
-/**
- * What the store decided; undefined when it was not asked, or when the decision was not made by an engine of this
- * package.
- */
+/** What the store decided; undefined if it was not asked, or if an engine of another package copy made the decision. */
 export const storeDecisionOf: (decision: PolicyDecision) => Decision | undefined = RecordedPolicyDecision.decisionOf
 
 function ruleOf(rules: readonly CompiledRule[], name: string): CompiledRule | undefined {
@@ -190,10 +187,7 @@ function announceOf(rule: CompiledRule | undefined): false | undefined {
   return rule === undefined || rule.isAnnounced ? undefined : false
 }
 
-/**
- * Which items of a batch may speak for it, by the rule of each: those that are announced to callers. Undefined when all
- * are.
- */
+/** Which items of a batch may be announced to callers, by the rule of each. Undefined for all. */
 export function announcedOnly(rules: readonly CompiledRule[]): ((index: number) => boolean) | undefined {
   for (const rule of rules) if (!rule.isAnnounced) return (index) => rules[index]!.isAnnounced
   return undefined

@@ -10,46 +10,40 @@ import type { CostFunction } from './limits/compiled-rule.ts'
 import type { PolicyObserver } from './policy-event.ts'
 import type { RuleSet } from './rule-set/rule-set.ts'
 
-/** What a policy engine is made of. */
+/** Options of a policy engine. */
 export interface PolicyEngineOptions<M extends Mode = Mode> {
-  /** Where counters live. It is not closed by the engine. */
+  /** Store of the counters. The engine does not close it. */
   readonly store: Store<M>
-  /** The rules in force from the start. Default: none, which allows everything. `use` puts others in their place. */
+  /** The initial rule set. Default: none, which allows everything. `use` replaces it. */
   readonly ruleSet?: RuleSet
   /** Functions that rules may name as their cost. */
   readonly costFunctions?: Readonly<Record<string, CostFunction>>
-  /** Bits of an IPv6 address that make one caller, 1 to 128. Default: 64. */
+  /** Leading bits of an IPv6 address that identify a caller, 1 to 128. Default: 64. */
   readonly ipv6PrefixLength?: number
   /**
-   * The digest of an API key. With it, an override of the dimension `apiKey` for `digest:<digest>` holds for the key
-   * with this digest, so that its author need not know the key. Called only for rules that have such overrides.
+   * The digest of an API key. With it, an override of the dimension `apiKey` for `digest:<digest>` applies to the key
+   * with this digest, so that its author need not know the key. Called only for rules with such overrides.
    */
   readonly apiKeyDigest?: (apiKey: string) => string
   /**
-   * Addresses and CIDR blocks that no penalty blocks, such as those of your proxies. Loopback addresses are never
-   * blocked by one.
+   * Addresses and CIDR blocks that penalties never block, such as those of your proxies. Loopback addresses are never
+   * blocked by a penalty.
    */
   readonly neverBlock?: readonly string[]
   /**
-   * Limits requests that no enforced rule matches, each caller on its own: by user, else by API key, tenant, service,
-   * address; who names none of these counts together with all others. Default: such requests are not limited.
+   * Limits requests that no enforced rule matches, by caller: by user, else by API key, tenant, service or address.
+   * Requests without any of these share one counter. Default: such requests are not limited.
    */
   readonly defaultRule?: Rule
-  /**
-   * Is given every block that is set or made by a penalty, to keep and list it. What it throws is reported, and no
-   * more.
-   */
+  /** Receives every block that is set, or caused by a penalty, to store it. Errors that it throws are only reported. */
   readonly keepBlock?: (block: Block) => unknown
-  /** Called with every event, synchronously: it should be quick. What it throws is ignored. */
+  /** Called with every event, synchronously: it should return quickly. Errors that it throws are ignored. */
   readonly observer?: PolicyObserver
   readonly clock?: Clock
   readonly random?: Random
   /** Timers for `acquire`. */
   readonly timers?: Timers
-  /**
-   * Maximum number of requests waiting in `acquire` at once; one more is denied as if it had not waited. Default:
-   * 10,000.
-   */
+  /** Maximum number of requests waiting in `acquire` at once; further ones are denied at once. Default: 10,000. */
   readonly maxWaiting?: number
 }
 
@@ -92,30 +86,30 @@ export const ACQUIRE: OptionTaker = {
   example: '{ maxWait: "5s" }',
 }
 
-/** How to reserve. */
+/** Options of `reserve`. */
 export interface PolicyReserveOptions {
-  /** After this time an unsettled reservation is given back. Default: 1 minute. Slots end with their lease. */
+  /** An unsettled reservation is returned after this time. Default: 1 minute. Slots end with their lease. */
   readonly expiresAfter?: Duration
 }
 
-/** How to wait. */
+/** Options of `acquire`. */
 export interface PolicyAcquireOptions extends PolicyReserveOptions {
-  /** Longest wait. A wait that is known to be longer is denied at once. Default: as long as it takes. */
+  /** Maximum wait. A wait that is known to be longer is denied at once. Default: no limit. */
   readonly maxWait?: Duration
-  /** Ends the waiting with the signal's reason. Nothing is taken then. */
+  /** Ends the wait with the reason of the signal. Nothing is charged then. */
   readonly signal?: AbortSignalLike
 }
 
-/** Something that callers are blocked for when they do it too often, such as a failed login. */
+/** Something that callers are blocked for if they do it too often, such as a failed login. */
 export interface Offence {
-  /** What it is, such as `gateway:login`. Offences of one name are counted together, on all nodes of the store. */
+  /** Name, such as `gateway:login`. Offences with the same name are counted together, on all nodes of the store. */
   readonly name: string
-  /** So many ... */
+  /** Number of offences ... */
   readonly after: number
-  /** ... within this time lead to a block. */
+  /** ... within this time that lead to a block. */
   readonly within: Duration
   /** Length of the block. */
   readonly block: Duration
-  /** For people. Default: none. */
+  /** Reason of the block, for people. Default: none. */
   readonly reason?: string
 }

@@ -12,8 +12,7 @@ import type { Duration } from '../rule/duration.ts'
 import { durationMicros, durationMs } from '../rule/duration.ts'
 import type { Limit } from '../rule/limit.ts'
 import { LARGEST_UNITS } from '../rule/rule-options.ts'
-import { checkCost, createBatch, drawHolder } from '../store/batch.ts'
-import { receiptOf } from '../store/receipt.ts'
+import { checkCost, createBatch, drawHolder, receiptOf } from '../store/batch.ts'
 import type { Answer, Batch, Mode, Settlement, Store } from '../store/store.ts'
 import type { Clock, Timers } from '../system/clock-and-timers.ts'
 import { MICROS_PER_MS, systemClock, systemTimers } from '../system/clock-and-timers.ts'
@@ -30,6 +29,7 @@ import { UnblockedAddresses } from './entries/unblocked-addresses.ts'
 import type { Explanation } from './explain-decision.ts'
 import { explainRules, withCounters } from './explain-decision.ts'
 import { DimensionReaders } from './limits/dimension-reader.ts'
+import { DEFAULT_IPV6_PREFIX_LENGTH } from './matching/ip-address.ts'
 import { readPath } from './matching/path.ts'
 import { PenaltyTracker } from './penalty-tracker.ts'
 import type { PolicyDecision } from './policy-decision.ts'
@@ -60,17 +60,17 @@ import type { Caller, RuleCounters, UsageReport } from './usage-report.ts'
 import { countersOf, ownerOf, usageReports } from './usage-report.ts'
 
 /**
- * Longest pause of a waiting request between two looks, in milliseconds: rules and overrides may change at any time.
+ * Maximum pause of a waiting request between two polls, in milliseconds: rules and overrides may change at any time.
  */
 const LONGEST_PAUSE_MS = 1000
 
 /**
- * Applies a rule set to requests: finds the rules that hold, resolves their limits, and decides all of them in one
- * atomic step. On a local store every answer is immediate, on a remote one it is a promise. Rule sets and entries may
- * be changed at any time; the next request goes by them.
+ * Applies a rule set to requests: finds the rules that apply, computes their limits, and decides all of them in one
+ * atomic step. Results are immediate on a local store and promises on a remote one. Rule sets and entries may change at
+ * any time; changes apply from the next request on.
  */
 export class PolicyEngine<M extends Mode = Mode> {
-  /** Overrides, memberships, blocks and the incident switch. Changes hold from the next request on. */
+  /** Overrides, memberships, blocks and the incident switch. Changes apply from the next request on. */
   readonly entries: EngineEntries
   readonly #live: LiveEntries
   readonly #store: Store<M>
@@ -96,7 +96,9 @@ export class PolicyEngine<M extends Mode = Mode> {
     this.#random = random
     this.#observer = observer
     notePlace(this, { store, rules: [] })
-    const ipv6PrefixLength = checkWhole('ipv6PrefixLength', options.ipv6PrefixLength ?? 64, { most: 128 })
+    const ipv6PrefixLength = checkWhole('ipv6PrefixLength', options.ipv6PrefixLength ?? DEFAULT_IPV6_PREFIX_LENGTH, {
+      most: 128,
+    })
     const readers = new DimensionReaders({ ipv6PrefixLength })
     const lift = (block: Block): void => this.#penalties.liftInStore(readers.of(block.dimension), block)
     const live = new LiveEntries({ random, clock, ipv6PrefixLength, lift, apiKeyDigest: options.apiKeyDigest })
@@ -110,28 +112,24 @@ export class PolicyEngine<M extends Mode = Mode> {
     if (ruleSet !== undefined) this.use({ enforced: { number: 0, ruleSet } })
   }
 
-  /** Number of the version that is enforced; 0 when it has none. */
+  /** Number of the enforced version; 0 if it has none. */
   get version(): number {
     return this.#versions.enforced.version
   }
 
-  /**
-   * Dimensions that the rule sets in force use, and that are neither built in nor declared: no request may have them.
-   */
+  /** Dimensions of the active rule sets that are neither built in nor declared: requests may not have them. */
   get undeclaredDimensions(): readonly (UndeclaredDimension & { readonly version: number })[] {
     return this.#versions.undeclaredDimensions
   }
 
-  /** How many enabled rules of the enforced version an incident gives other limits. */
+  /** How many enabled rules of the enforced version an incident changes. */
   get incidentRules(): number {
     return this.#versions.enforced.allRules.filter(
       ({ rule, incidentFactor }) => rule.enabled !== false && incidentFactor !== 1,
     ).length
   }
 
-  /**
-   * Puts other rule sets in force, from the next request on. Throws `SLUICE_INVALID_RULE_SET` and keeps the old ones.
-   */
+  /** Replaces the rule sets, from the next request on. Throws `SLUICE_INVALID_RULE_SET` and keeps the previous ones. */
   use(versions: PolicyVersions): void {
     checkOptionNames(versions, VERSIONS)
     this.#versions.use(versions)
@@ -139,17 +137,17 @@ export class PolicyEngine<M extends Mode = Mode> {
     for (const one of this.undeclaredDimensions) tellPolicy(this.#observer, { type: 'dimension-undeclared', ...one })
   }
 
-  /** Decides, and charges when allowed. A denied request costs nothing under any of its limits. */
+  /** Decides, and charges if allowed. A denied request costs nothing under any of its limits. */
   check(request: PolicyRequest): Answer<M, PolicyDecision> {
     return this.#decide(request, true)
   }
 
-  /** What `check` would answer, without charging. */
+  /** What `check` would return, without charging. */
   peek(request: PolicyRequest): Answer<M, PolicyDecision> {
     return this.#decide(request, false)
   }
 
-  /** Takes units in advance, or slots; settle or release them later. */
+  /** Charges units in advance, or takes slots; settle or release them later. */
   reserve(
     request: PolicyRequest,
     options: PolicyReserveOptions = {},
@@ -181,11 +179,11 @@ export class PolicyEngine<M extends Mode = Mode> {
   }
 
   /**
-   * Waits until the request is allowed, and takes what `reserve` takes. Requests with the same counters go in order of
-   * arrival. A slot that this process gives back goes to the next at once; one of another process within 100 ms, or 1
-   * ms for each set of counters that is waited for if that is longer. Waiting does not count as denials; a denial at
-   * its end counts as one. Resolves with a decision when waiting does not help, `maxWait` is over, or too many wait
-   * already.
+   * Waits until the request is allowed, and charges like `reserve`. Requests with the same counters are served in order
+   * of arrival. A slot that this process releases goes to the next one at once; one of another process is found within
+   * 100 ms, or 1 ms per set of waiting counters if that is longer. Waiting does not count as denials; a denial at the
+   * end counts as one. Resolves with a decision if waiting cannot help, `maxWait` is over, or too many are already
+   * waiting.
    */
   async acquire(
     request: PolicyRequest,
@@ -224,22 +222,22 @@ export class PolicyEngine<M extends Mode = Mode> {
     })
   }
 
-  /** Decides a request that names its descriptors, as the Envoy protocol does, by the trees of the rule set. */
+  /** Decides a request with descriptors, as in the Envoy protocol, by the descriptor trees of the rule set. */
   decideDescriptors(request: DescriptorRequest, options?: DescriptorOptions): Answer<M, DescriptorDecision> {
     return decideDescriptors({ store: this.#store, tree: this.#versions.enforced.descriptors }, request, options)
   }
 
-  /** What `PolicyReservation.settle` does, for a claim that may come from another process. Settle each once. */
+  /** Like `PolicyReservation.settle`, for a claim that may come from another process. Settle each once. */
   settle(claim: ReservationClaim, actual: number): Answer<M, Settlement> {
     return settleClaim(this.#store, claim, actual)
   }
 
-  /** What `PolicyReservation.renew` does, for a claim that may come from another process. */
+  /** Like `PolicyReservation.renew`, for a claim that may come from another process. */
   renew(claim: ReservationClaim): Answer<M, Settlement> {
     return renewClaim(this.#store, claim)
   }
 
-  /** Gives units of an earlier decision back, and its slots: all, or `units` of them. */
+  /** Returns units of an earlier decision, and its slots: all, or `units` of them. */
   refund(decision: PolicyDecision, units?: number): Answer<M, Settlement> {
     checkRefunded(decision)
     const decided = storeDecisionOf(decision)
@@ -248,12 +246,12 @@ export class PolicyEngine<M extends Mode = Mode> {
     return deliver(this.#store, { outcome: 'settled', corrected: 0 })
   }
 
-  /** Says how a request that was let through ended, for limits that are cut while too many fail. */
+  /** Reports the outcome of an allowed request, for limits that are cut while too many fail. */
   report(request: Pick<PolicyRequest, 'resource' | 'method'>, failed: boolean): void {
     this.#versions.report(request, { failed, nowMs: this.#clock.nowMicros() / MICROS_PER_MS })
   }
 
-  /** Every rule considered, why it holds or not, where its limit comes from, and what is left. Nothing is charged. */
+  /** Every rule considered, why it applies or not, how its limit was computed, and what remains. Nothing is charged. */
   explain(request: PolicyRequest): Answer<M, Explanation> {
     const nowMs = this.#begin(request)
     const snapshot = this.#versions.snapshotFor(request)
@@ -282,8 +280,8 @@ export class PolicyEngine<M extends Mode = Mode> {
   }
 
   /**
-   * How every counter of the callers in a request stands: of the rules that its resource matches, or of all without
-   * one.
+   * The state of every counter of the callers in a request: of the rules that match its resource, or of all rules
+   * without a resource.
    */
   usage(who: Caller): Answer<M, readonly UsageReport[]> {
     const counters = this.#countersOf(who)
@@ -292,8 +290,8 @@ export class PolicyEngine<M extends Mode = Mode> {
   }
 
   /**
-   * Forgets what these callers have used: under the rules that the resource matches, or under all without one. Resolves
-   * with the rules and callers whose counters it reset, whether or not anything was counted.
+   * Resets the usage of these callers: under the rules that match the resource, or under all without one. Resolves with
+   * the rules and callers whose counters were reset, whether or not anything was counted.
    */
   async reset(who: Caller): Promise<readonly Omit<UsageReport, 'counters'>[]> {
     const counters = this.#countersOf(who)
@@ -302,9 +300,9 @@ export class PolicyEngine<M extends Mode = Mode> {
   }
 
   /**
-   * Gives back `units` that these callers have used, those used last first and never below zero use: under the rules
-   * that the resource matches, or under all without one. Slots, and turns in a queue, cannot be given back. Resolves
-   * with the rules and callers whose counters it changed.
+   * Returns `units` that these callers have used, most recent first, never below zero use: under the rules that match
+   * the resource, or under all without one. Slots and places in a queue cannot be returned. Resolves with the rules and
+   * callers whose counters changed.
    */
   async giveBack(who: Caller, units: number): Promise<readonly Omit<UsageReport, 'counters'>[]> {
     checkWhole('units', units, { of: 'giveBack', least: 1, most: LARGEST_UNITS })
@@ -323,7 +321,7 @@ export class PolicyEngine<M extends Mode = Mode> {
     return counters.map(ownerOf)
   }
 
-  /** Denies a caller everywhere for this long, and hands the block on to be kept. */
+  /** Denies a caller everywhere for this long, and distributes the block. */
   block(dimension: string, entity: string, options: { readonly duration: Duration; readonly reason?: string }): Block {
     const { duration, reason } = options
     const nowMs = this.#clock.nowMicros() / MICROS_PER_MS
@@ -338,10 +336,10 @@ export class PolicyEngine<M extends Mode = Mode> {
   }
 
   /**
-   * Counts something that a caller did towards a block, such as a failed login. All nodes of the store count together.
-   * One of them blocks the caller, hands the block on to be kept, and notes it in the store; a node that the block has
-   * not been handed to learns of it from the next offence of the caller. Addresses of `neverBlock` are not blocked, and
-   * nothing is counted while the store is unavailable. Does not wait.
+   * Counts an offence of a caller, such as a failed login, towards a block. All nodes of the store count together. One
+   * of them blocks the caller, distributes the block, and notes it in the store; a node that has not received the block
+   * learns of it from the next offence of the caller. Addresses of `neverBlock` are not blocked, and nothing is counted
+   * while the store is unavailable. Does not wait.
    */
   reportOffence(dimension: string, entity: string, offence: Offence): void {
     const reader = this.#resolver.readerOf(dimension)
@@ -350,10 +348,10 @@ export class PolicyEngine<M extends Mode = Mode> {
   }
 
   /**
-   * Lifts the block of a caller, wherever it came from, and forgets what led to it: helps on the next request. Every
-   * rule is covered that may have blocked the caller: of tiers, exemptions and candidates too, also one that has no
-   * penalty any more or is gone. `rule`: a further one that is lifted unseen, such as a kept block names that this
-   * engine has not heard of. False when nothing was blocked by what the engine knows, neither here nor in the store.
+   * Lifts the block of a caller, whatever caused it, and forgets what led to it: effective from the next request on.
+   * Covers every rule that may have blocked the caller, including those of tiers, exemptions and candidates, and rules
+   * whose penalty was removed or that no longer exist. `rule`: another rule to include, such as the one that a stored
+   * block names and this engine does not know. False if neither this engine nor the store knows of a block.
    */
   async unblock(dimension: string, entity: string, { rule }: { readonly rule?: string } = {}): Promise<boolean> {
     const nowMs = this.#clock.nowMicros() / MICROS_PER_MS
@@ -378,7 +376,7 @@ export class PolicyEngine<M extends Mode = Mode> {
     const batch = this.#batchOf(resolved)
     batch.charge = charge
     const finish = (answered: Batch): PolicyDecision => {
-      // A decision on one limit remembers what it charged by itself.
+      // A decision on one limit remembers its own charge.
       const isOne = answered.items.length === 1 && answered.holder === 0
       const decided = isOne
         ? decisionOnOne(answered)
@@ -390,7 +388,7 @@ export class PolicyEngine<M extends Mode = Mode> {
     return decide(this.#store, batch, { finish })
   }
 
-  /** Checks a request and reads the clock, once for all that it touches here. */
+  /** Checks a request, and reads the clock once. */
   #begin(request: PolicyRequest): number {
     checkRequest(request)
     if (request.cost !== undefined) checkCost(request.cost)
@@ -411,13 +409,13 @@ export class PolicyEngine<M extends Mode = Mode> {
     tellPolicy(this.#observer, { type: 'unmatched', request, version })
   }
 
-  /** What comes after a decision. */
+  /** Work after a decision. */
   #follow(decision: PolicyDecision, batch: Batch, { resolved, request, nowMs }: Decided): void {
     if (decision.allowed) this.#measure(resolved, request, nowMs)
     else this.#penalties.denied(batch, resolved.rules, { request, nowMs })
   }
 
-  /** Evaluates what is not enforced. A request that has been decided must not fail by it. */
+  /** Evaluates rules that are not enforced. Must not fail a request that has been decided. */
   #measure(resolved: ResolvedRequest, request: PolicyRequest, nowMs: number): void {
     try {
       this.#measureShadows(resolved, request, nowMs)
@@ -448,7 +446,7 @@ interface Decided {
   readonly nowMs: number
 }
 
-/** Slots belong to their holders, and calls in a queue were told when to leave. */
+/** Slots belong to their holders, and calls in a queue already have their delay. */
 function canGiveBack({ algorithm }: Limit): boolean {
   return algorithm !== 'concurrency' && algorithm !== 'leaky-bucket-queue'
 }

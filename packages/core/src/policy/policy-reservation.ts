@@ -4,24 +4,24 @@ import type { Answer, Mode, Receipt, Settlement, Store } from '../store/store.ts
 import type { PolicyDecision } from './policy-decision.ts'
 
 /**
- * Units taken in advance under all limits of a request, or slots. Exactly one of `settle` and `release` takes effect;
- * calling either again answers what the first one did. Left alone, it is given back by itself when its time is over.
+ * Units charged in advance under all limits of a request, or slots. Exactly one of `settle` and `release` takes effect;
+ * calling either again returns the result of the first call. An unused reservation is returned when it expires.
  */
 export interface PolicyReservation<M extends Mode = Mode> {
   readonly allowed: true
   readonly decision: PolicyDecision
-  /** What another process needs to settle it, with the methods of the engine that take one. */
+  /** What another process needs to settle it, with the methods of the engine that take a claim. */
   readonly claim: ReservationClaim
   /**
-   * Corrects the charges to the actual usage, in the unit of the request's cost. Rules with a cost of their own
-   * multiply it. Slots are released.
+   * Corrects the charges to the actual usage, in the unit of the request's cost. Rules with their own cost multiply it.
+   * Slots are released.
    */
   settle(actual: number): Answer<M, Settlement>
-  /** Gives all of it back. */
+  /** Returns all of it. */
   release(): Answer<M, Settlement>
-  /** Keeps slots for another lease (a heartbeat). `gone` when they had run out. */
+  /** Extends slots by another lease (a heartbeat). `gone` if they had expired. */
   renew(): Answer<M, Settlement>
-  /** Releases what was neither settled nor released. */
+  /** Releases a reservation that was neither settled nor released. */
   [Symbol.asyncDispose](): Promise<void>
 }
 
@@ -31,17 +31,17 @@ export interface PolicyReservation<M extends Mode = Mode> {
  */
 export interface ReservationClaim {
   readonly receipt: Receipt
-  /** The cost the request was made with. */
+  /** The cost of the request. */
   readonly cost: number
 }
 
-/** The claim of a request that nothing was charged for. */
+/** The claim of a request without charges. */
 export const EMPTY_CLAIM: ReservationClaim = Object.freeze({
   receipt: Object.freeze({ holder: 0, held: false, leaseMicros: 0, charges: Object.freeze([]) }),
   cost: 1,
 })
 
-/** Makes the charges of a claim stand at `actual`, in the unit of the request's cost, and gives slots back. */
+/** Sets the charges of a claim to `actual`, in the unit of the request's cost, and releases slots. */
 export function settleClaim<M extends Mode>(
   store: Store<M>,
   { receipt, cost }: ReservationClaim,
@@ -55,13 +55,13 @@ export function settleClaim<M extends Mode>(
   return settleIn(store, receipt, actuals)
 }
 
-/** Keeps the slots of a claim for another lease. */
+/** Extends the slots of a claim by another lease. */
 export function renewClaim<M extends Mode>(store: Store<M>, { receipt }: ReservationClaim): Answer<M, Settlement> {
   const actuals = receipt.charges.map((charge) => charge.cost)
   return store.settle({ ...receipt, held: false }, actuals)
 }
 
-/** A reservation over a claim. */
+/** A reservation for a claim. */
 export function createPolicyReservation<M extends Mode>(
   store: Store<M>,
   decision: PolicyDecision,

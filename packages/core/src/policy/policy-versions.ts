@@ -16,7 +16,7 @@ export interface NumberedRuleSet {
   readonly ruleSet: RuleSet
 }
 
-/** What is in force. */
+/** The active versions. */
 export interface PolicyVersions {
   /** Enforced for all callers that the candidate is not enforced for. Default: everything is allowed. */
   readonly enforced?: NumberedRuleSet
@@ -33,7 +33,7 @@ export interface PolicyVersions {
 
 interface Candidate {
   readonly enforced: Snapshot
-  /** The same rules with counters of their own, for callers it is only measured for. */
+  /** The same rules with separate counters, for callers that the candidate is only measured for. */
   readonly measured: Snapshot
   readonly percent: number
 }
@@ -41,22 +41,22 @@ interface Candidate {
 /** Requests without any identity count as one caller, so all of them get the same version. */
 const ANONYMOUS = ''
 
-/** How many rules with a penalty are remembered after they are gone; the oldest go first. */
+/** Maximum number of removed rules with a penalty that are remembered; the oldest are dropped. */
 const MOST_PAST_RULES = 10_000
 
-/** A rule with a penalty that is no longer in force. */
+/** A rule with a penalty that is no longer active. */
 interface PastRule {
   readonly dimension: string
   readonly rule: BlockingRule
 }
 
-/** Holds what is in force and says which rule set a request goes by. */
+/** Holds the active versions, and selects the rule set for a request. */
 export class VersionSelector {
   enforced: Snapshot
   readonly #options: CompileOptions
   #candidate: Candidate | undefined = undefined
   #guards = new ErrorRateGuards([])
-  /** By dimension and name: blocks outlive the rule sets whose rules led to them. */
+  /** By dimension and name: blocks outlive the rule sets whose rules caused them. */
   readonly #past = new Map<string, PastRule>()
 
   constructor(options: CompileOptions) {
@@ -89,26 +89,26 @@ export class VersionSelector {
     return candidate.measured
   }
 
-  /** The rules in force that go without the burst of tiers. */
+  /** The active rules that apply without the burst of tiers. */
   get unusableBursts(): readonly (UnusableBurst & { readonly version: number })[] {
     return this.#inForce().flatMap(({ unusableBursts, version }) => unusableBursts.map((one) => ({ ...one, version })))
   }
 
-  /** Dimensions of the rule sets in force that no request may have. */
+  /** Dimensions of the active rule sets that requests may not have. */
   get undeclaredDimensions(): readonly (UndeclaredDimension & { readonly version: number })[] {
     return this.#inForce().flatMap((snapshot) =>
       snapshot.undeclaredDimensions.map((one) => ({ ...one, version: snapshot.version })),
     )
   }
 
-  /** Counts how a request ended, in every guard that it concerns. */
+  /** Counts the outcome of a request in every guard that it matches. */
   report(request: Pick<PolicyRequest, 'resource' | 'method'>, end: CallEnd): void {
     this.#guards.report(request, end)
   }
 
   /**
-   * The rules that may have blocked a caller of a dimension, given in its one order of names; each name once. All that
-   * are in force, with a penalty or not, because one that has none now may have had one; and those of earlier rule sets
+   * The rules that may have blocked a caller of a dimension, given in its canonical spelling; each name once. All
+   * active ones, with or without a penalty, because the penalty may have been removed; and those of earlier rule sets
    * that had one.
    */
   blockingRules(dimension: string): readonly BlockingRule[] {

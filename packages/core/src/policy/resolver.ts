@@ -18,17 +18,17 @@ import type { DenyEntry } from './rule-set/rule-set.ts'
 import { KNOWN_DIMENSIONS } from './rule-set/rule-set.ts'
 import type { CompiledExemption, CompiledTier, Snapshot } from './snapshot.ts'
 
-/** Where a tier was found. */
+/** Source of a tier. */
 export interface FoundTier {
   readonly tier: CompiledTier
-  /** `request`, or the dimension whose entity belongs to it. */
+  /** `request`, or the dimension whose entity is a member. */
   readonly from: string
 }
 
-/** Where identities that belong to tiers are looked for, in this order. */
+/** Order in which the identities of a request are searched for a tier. */
 const TIER_DIMENSIONS = ['user', 'apiKey', 'tenant'] as const
 
-/** What one rule asks of a request. */
+/** What one rule charges a request. */
 export class RuleQuestion {
   readonly rule: CompiledRule
   readonly items: readonly Item[]
@@ -48,10 +48,10 @@ class Modification implements LimitModification {
 
 const NONE: readonly RuleQuestion[] = Object.freeze([])
 
-/** A request, the rules that hold for it, and what they ask. */
+/** A request, the rules that apply to it, and their limits. */
 export class ResolvedRequest {
   readonly version: number
-  /** The answer, when no limit has to be asked. */
+  /** The decision, if no limit must be checked. */
   ruling: PolicyDecision | undefined = undefined
   /** Enforced limits, decided together. */
   readonly items: Item[] = []
@@ -62,7 +62,7 @@ export class ResolvedRequest {
   holdsSlots = false
   /** Whether an enforced rule matches that does not limit the caller. */
   isOff = false
-  /** Whether no enforced rule matches, nor any entry of the deny list, block or exemption. */
+  /** Whether no enforced rule, entry of the deny list, block or exemption matches. */
   isUnmatched = false
 
   constructor(version: number) {
@@ -81,7 +81,7 @@ export class ResolvedRequest {
   }
 }
 
-/** Finds the rules that hold for a request, and the limits that follow from them. */
+/** Finds the rules that apply to a request, and their limits. */
 export class Resolver {
   readonly #live: LiveEntries
   readonly #readers: DimensionReaders
@@ -127,7 +127,7 @@ export class Resolver {
     return new ResolveContext(request, tier, { live: this.#live, nowMs })
   }
 
-  /** The entity that a request has in a dimension. */
+  /** The entity of a request in a dimension. */
   entityOf(request: PolicyRequest, dimension: string): string | undefined {
     return this.readerOf(dimension).read(request)
   }
@@ -136,7 +136,7 @@ export class Resolver {
     return this.#readers.of(dimension)
   }
 
-  /** The entry of the deny list that a request is denied by. */
+  /** The entry of the deny list that denies a request. */
   denialOf(snapshot: Snapshot, request: PolicyRequest, nowMs: number): DenyEntry | undefined {
     if (snapshot.denyList.isEmpty) return undefined
     return snapshot.denyList.find(request, (dimension) => this.entityOf(request, dimension), nowMs)
@@ -147,7 +147,7 @@ export class Resolver {
     return snapshot.exemptions.find(request, (dimension) => this.entityOf(request, dimension), nowMs)
   }
 
-  /** The tier of a request: the one it names, or that of the first of its identities that belongs to one. */
+  /** The tier of a request: the one it names, or that of the first of its identities that is a member of one. */
   tierOf(snapshot: Snapshot, request: PolicyRequest, nowMs: number): FoundTier | undefined {
     if (snapshot.tiers.size === 0) return undefined
     if (request.tier !== undefined) {
@@ -164,7 +164,7 @@ export class Resolver {
     return undefined
   }
 
-  /** The block that stands in the way of a request. */
+  /** The block that denies a request. */
   blockOf(snapshot: Snapshot, request: PolicyRequest, nowMs: number): Block | undefined {
     if (!this.#live.hasBlocks) return undefined
     for (const dimension of KNOWN_DIMENSIONS) {
@@ -178,7 +178,7 @@ export class Resolver {
     return undefined
   }
 
-  /** What changes the numbers of a rule for a caller. The object is used again by the next call. */
+  /** What changes the numbers of a rule for a caller. The object is reused by the next call. */
   modificationOf(rule: CompiledRule, entity: string, context: ResolveContext): LimitModification {
     const { request, tier, nowMs } = context
     const modification = this.#modification
@@ -193,7 +193,7 @@ export class Resolver {
       factor *= rule.regionFactor(request.region)
       if (rule.schedule !== undefined) factor *= rule.schedule.multiplierAt(nowMs)
       if (tier !== undefined && rule.isTiered) {
-        // What cuts limits cuts the burst on top of them too.
+        // Factors also apply to the burst.
         modification.burst = Math.floor(tier.burst * cuts)
         factor *= tier.multiplier
       }
@@ -254,8 +254,7 @@ export class Resolver {
   }
 
   /**
-   * The only limit of a plain rule where nothing but an override can change its numbers; undefined when there is not
-   * one.
+   * The only limit of a plain rule whose numbers only an override can change; undefined if there is not exactly one.
    */
   #onlyOf(rule: CompiledRule, entity: string, context: ResolveContext): Limit | undefined {
     if (context.isPlain) return rule.only
@@ -302,9 +301,9 @@ export class ResolveContext {
   readonly tier: CompiledTier | undefined
   readonly nowMs: number
   readonly isIncident: boolean
-  /** Whether nothing but overrides changes the numbers of rules, unless they change them themselves. */
+  /** Whether only overrides change the numbers of rules, apart from the rules themselves. */
   readonly isUnchanged: boolean
-  /** Whether overrides do not, either. */
+  /** Whether overrides do not change them either. */
   readonly isPlain: boolean
 
   constructor(request: PolicyRequest, tier: CompiledTier | undefined, { live, nowMs }: Moment) {
@@ -322,7 +321,7 @@ interface Moment {
   readonly nowMs: number
 }
 
-/** Throws `SLUICE_INVALID_OPTION` unless a request says what is called. */
+/** Throws `SLUICE_INVALID_OPTION` unless the request has a resource. */
 export function checkRequest(request: PolicyRequest): void {
   if (typeof request?.resource === 'string' && request.resource !== '') return
   throw new SluiceError('SLUICE_INVALID_OPTION', {

@@ -17,9 +17,8 @@ export interface ShadowQuestion {
 }
 
 /**
- * Evaluates what is not enforced. It comes after the decision and is not waited for: a shadow neither slows a request
- * down nor makes it fail. Only requests that were let through are counted, because only they would have reached the
- * rule.
+ * Evaluates what is not enforced. Runs after the decision, which does not wait for it: a shadow neither delays a
+ * request nor makes it fail. Only allowed requests are counted, because only they would have reached the rule.
  */
 export class ShadowRunner {
   readonly #store: Store
@@ -30,7 +29,7 @@ export class ShadowRunner {
     this.#observer = observer
   }
 
-  /** Measures the rules of a request that are in shadow, each on its own, as if it were the only one. */
+  /** Measures the rules in shadow of a request, each separately, as if it were the only one. */
   measureRules({ shadows }: ResolvedRequest, drawHolder: () => number): void {
     for (const { rule, items } of shadows) {
       const holder = items.some(({ limit }) => limit.algorithm === 'concurrency') ? drawHolder() : 0

@@ -27,36 +27,36 @@ export class RuleTable {
   }
 
   /**
-   * The rules that hold: for each dimension the most specific one that is enforced, those before it, which are
-   * measured, and those that always hold. Where a path can be read in several ways, those of every reading, so that
-   * none of them leads past a rule.
+   * The rules that apply: for each dimension the most specific enforced one, the more specific ones before it, which
+   * are measured, and those that always apply. If a path has several readings, those of every reading, so that no
+   * spelling bypasses a rule.
    */
   find(resource: string, method: string | undefined): HoldingRules {
     const found = this.#table.findNoted(resource, method)
-    // Kept with what was found, which is the same for the same rules.
+    // Cached with the lookup result, which is the same for the same rules.
     found.note ??= holdingRules(found.matches.byReading)
     return found.note as HoldingRules
   }
 
-  /** The rules that match, a line for each reading. The same lines are the same list. */
+  /** The matching rules, one list ("line") per reading. Equal lines are the same list. */
   linesOf(resource: string, method: string | undefined): readonly RuleLine[] {
     return this.#table.findByReading(resource, method)
   }
 
-  /** Every rule that matches, the most specific first. */
+  /** Every matching rule, most specific first. */
   matches(resource: string, method: string | undefined): readonly CompiledRule[] {
     return this.#table.find(resource, method)
   }
 }
 
-/** A tier, ready to be applied. */
+/** A compiled tier. */
 export class CompiledTier {
   readonly name: string
   readonly multiplier: number
   readonly burst: number
   readonly isEntitled: boolean
   readonly rules: RuleTable | undefined
-  /** What was found, by the lines of the tier's own rules and those of the rules for all. */
+  /** Cache of results, by the lines of the tier's rules and of the rules for all. */
   readonly #found = new WeakMap<readonly RuleLine[], WeakMap<readonly RuleLine[], HoldingRules>>()
 
   constructor(tier: Tier, rules: readonly CompiledRule[]) {
@@ -67,10 +67,10 @@ export class CompiledTier {
     this.rules = rules.length > 0 ? new RuleTable(rules) : undefined
   }
 
-  /** The rules that hold for a caller of this tier: its own come before those for all. */
+  /** The rules that apply to a member of this tier: its own come before those for all. */
   find(general: RuleTable, resource: string, method: string | undefined): HoldingRules {
     const own = this.rules?.linesOf(resource, method)
-    // Readings that nothing matches have one line together, the empty one.
+    // Readings without matches share one empty line.
     if (own === undefined || (own.length === 1 && own[0]!.length === 0)) return general.find(resource, method)
     const others = general.linesOf(resource, method)
     let byOthers = this.#found.get(own)
@@ -86,21 +86,21 @@ export class CompiledTier {
     return found
   }
 
-  /** The rules that match for a caller of this tier, a line for each reading. */
+  /** The rules that match for a member of this tier, one line per reading. */
   linesOf(general: RuleTable, resource: string, method: string | undefined): readonly RuleLine[] {
     const others = general.linesOf(resource, method)
     return this.rules === undefined ? others : joined(this.rules.linesOf(resource, method), others)
   }
 }
 
-/** An exemption, ready to be applied. */
+/** A compiled exemption. */
 export interface CompiledExemption {
   readonly exemption: Exemption
-  /** Undefined when no rule holds for what it matches. */
+  /** Undefined if no rule applies to what it matches. */
   readonly rules: RuleTable | undefined
 }
 
-/** A rule for all that goes without the burst of tiers, because there is no room for one. */
+/** A rule for all that cannot take the burst of tiers. */
 export interface UnusableBurst {
   readonly rule: string
   /** Names of the tiers. */
@@ -109,11 +109,11 @@ export interface UnusableBurst {
 }
 
 /**
- * A rule set, compiled: immutable, so a request that began with one ends with it whatever is put in its place
- * meanwhile. The cost of finding rules does not grow with their number.
+ * A compiled rule set. Immutable, so a request keeps the one it started with, even if it is replaced meanwhile. The
+ * cost of finding rules does not grow with their number.
  */
 export class Snapshot {
-  /** Number of the version; 0 when it has none. */
+  /** Number of the version; 0 if it has none. */
   readonly version: number
   readonly ruleSet: RuleSet
   readonly rules: RuleTable
@@ -121,16 +121,16 @@ export class Snapshot {
   readonly exemptions: MatchTable<CompiledExemption>
   readonly denyList: MatchTable<DenyEntry>
   readonly descriptors: DescriptorTree
-  /** Every rule, also those of tiers and exemptions. */
+  /** Every rule, including those of tiers and exemptions. */
   readonly allRules: readonly CompiledRule[]
-  /** Dimensions of rules besides those that every request knows. */
+  /** Dimensions of rules besides the built-in ones. */
   readonly furtherDimensions: readonly string[]
   readonly unusableBursts: readonly UnusableBurst[]
   readonly undeclaredDimensions: readonly UndeclaredDimension[]
-  /** The default rule for each kind of caller, in the order in which they are looked for; empty when there is none. */
+  /** The default rule for each kind of caller, in order of preference; empty if there is none. */
   readonly #defaults: readonly CompiledRule[]
 
-  /** `prefix` stands before the names of all rules, so that their counters are apart from those of another version. */
+  /** `prefix` of the names of all rules, which separates their counters from those of another version. */
   constructor(ruleSet: RuleSet, options: CompileOptions & { readonly version: number; readonly prefix?: string }) {
     const all: CompiledRule[] = []
     const compile = (rules: readonly PolicyRule[], origin: RuleOrigin): readonly CompiledRule[] =>
@@ -174,7 +174,7 @@ export class Snapshot {
     this.#defaults = defaultRules(ruleSet, options)
   }
 
-  /** The rule for a request that no enforced rule matches; undefined when there is none. */
+  /** The rule for a request that no enforced rule matches; undefined if there is none. */
   defaultRuleFor(request: PolicyRequest): CompiledRule | undefined {
     return this.#defaults.find(({ reader }) => reader.read(request) !== undefined)
   }
@@ -190,14 +190,14 @@ export class Snapshot {
 }
 
 /**
- * Each line before each of the others: which of them are of one reading is not known, and no reading may lead past a
- * rule.
+ * Each line combined with each of the others: which of them belong to one reading is unknown, and no reading may bypass
+ * a rule.
  */
 function joined(first: readonly RuleLine[], others: readonly RuleLine[]): readonly RuleLine[] {
   return first.flatMap((line) => others.map((other) => [...line, ...other]))
 }
 
-/** Who a default rule counts: the first of these that a request has. */
+/** What a default rule counts: the first of these that a request has. */
 const DEFAULT_DIMENSIONS = ['user', 'apiKey', 'tenant', 'service', 'ip', 'global'] as const
 
 function defaultRules(

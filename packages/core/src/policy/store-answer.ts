@@ -1,6 +1,6 @@
 import type { Answer, Batch, Mode, Store } from '../store/store.ts'
 
-/** Makes something of an answer, at once or by promise, as the store gave it. */
+/** Transforms a result of the store, synchronously or as a promise, as the store returned it. */
 export function whenAnswered<M extends Mode, A, T>(
   store: Store<M>,
   answer: Answer<M, A>,
@@ -10,7 +10,7 @@ export function whenAnswered<M extends Mode, A, T>(
   return (answer as Promise<A>).then(then) as Answer<M, T>
 }
 
-/** Asks several questions, each on its own; on a remote store all of them at once. */
+/** Decides several batches separately; on a remote store all at once. */
 export function decideEach<M extends Mode>(store: Store<M>, batches: readonly Batch[]): Answer<M, readonly Batch[]> {
   if (store.mode === 'sync') {
     for (const batch of batches) store.decide(batch)

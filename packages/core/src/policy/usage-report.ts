@@ -10,16 +10,16 @@ import type { PolicyRequest } from './rule-set/policy-request.ts'
 import type { RequestMatch } from './rule-set/rule-set.ts'
 import type { CompiledTier, Snapshot } from './snapshot.ts'
 
-/** Who is meant: the identities of a request, and one resource or all. */
+/** Whose usage: the identities of a request, and one resource or all. */
 export type Caller = Omit<PolicyRequest, 'resource'> & { readonly resource?: string }
 
-/** What one rule has counted for one caller. */
+/** The usage of one caller under one rule. */
 export interface UsageReport {
   readonly rule: string
   readonly resource: string
   readonly dimension: string
   readonly entity: string
-  /** One for each window of the rule. */
+  /** One per window of the rule. */
   readonly counters: readonly CounterReport[]
 }
 
@@ -32,8 +32,8 @@ export interface RuleCounters {
 }
 
 /**
- * The counters that a caller has under a rule set, whether or not anything was counted yet. With a resource, those that
- * a request of the caller for it is decided by; without, those of every rule that may count the caller.
+ * The counters of a caller under a rule set, whether or not anything was counted yet. With a resource, those that
+ * decide a request of the caller for it; without, those of every rule that may count the caller.
  */
 export function countersOf(resolver: Resolver, snapshot: Snapshot, { who, nowMs }: UsageQuestion): RuleCounters[] {
   const { resource } = who
@@ -50,7 +50,7 @@ export function countersOf(resolver: Resolver, snapshot: Snapshot, { who, nowMs 
   })
 }
 
-/** Whose rules are looked for, and in what. */
+/** Whose rules to find, and in which rule set. */
 interface Asked {
   readonly resolver: Resolver
   readonly snapshot: Snapshot
@@ -59,7 +59,7 @@ interface Asked {
   readonly nowMs: number
 }
 
-/** The rules that a request is decided by: those of its exemption come in the place of all others. */
+/** The rules that decide a request: those of its exemption replace all others. */
 function rulesOfRequest({ resolver, snapshot, request, tier, nowMs }: Asked): readonly CompiledRule[] {
   const { resource, method } = request
   const exemption = resolver.exemptionOf(snapshot, request, nowMs)
@@ -71,7 +71,7 @@ function rulesOfRequest({ resolver, snapshot, request, tier, nowMs }: Asked): re
   return orDefault(rulesFor(exemption.rules.find(resource, method), request), snapshot, request)
 }
 
-/** With the default rule, where no enforced rule matches. */
+/** With the default rule, if no enforced rule matches. */
 function orDefault(
   rules: readonly CompiledRule[],
   snapshot: Snapshot,
@@ -81,7 +81,7 @@ function orDefault(
   return usual === undefined ? rules : [...rules, usual]
 }
 
-/** The rules that may count a caller at some resource. */
+/** The rules that may count a caller for any resource. */
 function rulesOfCaller({ resolver, snapshot, request, tier, nowMs }: Asked): readonly CompiledRule[] {
   const entityOf = (dimension: string): string | undefined => resolver.entityOf(request, dimension)
   const exemptions = callerExemptions(snapshot, resolver).filter(
@@ -95,20 +95,20 @@ function rulesOfCaller({ resolver, snapshot, request, tier, nowMs }: Asked): rea
   return [...ofAll.filter(isNotShared), ...ofExemptions]
 }
 
-/** What all callers share is not the caller's, unless its resource is named, or a service that it is for. */
+/** A counter that all callers share belongs to none of them, unless its resource or service is named. */
 function isNotShared({ dimension }: CompiledRule): boolean {
   return dimension !== 'global'
 }
 
-/** An exemption with rules of its own, and whom it is for whatever they call. */
+/** An exemption with rules of its own, and whom it applies to for every resource. */
 interface CallerExemption {
-  /** Undefined when it is for every caller of its resource. */
+  /** Undefined if it applies to every caller of its resource. */
   readonly callers: MatchTable<true> | undefined
   readonly isOfServices: boolean
   readonly rules: readonly CompiledRule[]
 }
 
-/** Made on first use: requests do not need them. */
+/** Created on first use: requests do not need it. */
 const exemptionsBySnapshot = new WeakMap<Snapshot, readonly CallerExemption[]>()
 
 function callerExemptions(snapshot: Snapshot, resolver: Resolver): readonly CallerExemption[] {
@@ -124,7 +124,7 @@ function callerExemptions(snapshot: Snapshot, resolver: Resolver): readonly Call
   return exemptions
 }
 
-/** Finds the callers that a match is for, whatever they call. */
+/** Finds the callers that a match applies to for every resource. */
 function callersOf(match: RequestMatch, resolver: Resolver): CallerExemption['callers'] {
   const { resource: _resource, methods: _methods, ...callers } = match
   if (callers.entities === undefined && callers.cidrs === undefined && callers.services === undefined) return undefined
@@ -138,7 +138,7 @@ export interface UsageQuestion {
   readonly nowMs: number
 }
 
-/** The answers, in the order of the counters. */
+/** The results, in the order of the counters. */
 export function usageReports(counters: readonly RuleCounters[], looks: readonly Batch[]): readonly UsageReport[] {
   return counters.map((each, index) => ({ ...ownerOf(each), counters: counterReports(looks[index]!) }))
 }

@@ -9,13 +9,13 @@ export interface CalendarPeriod {
   readonly weekStart: number
 }
 
-/** The window that an instant lies in: `startAt` belongs to it, `endAt` to the next one. Microseconds since 1970. */
+/** The window that contains an instant: `startAt` belongs to it, `endAt` to the next one. Microseconds since 1970. */
 export interface WindowBounds {
   readonly startAt: number
   readonly endAt: number
 }
 
-/** A civil date and time, as written on a clock in some zone. Months count from 1. */
+/** A civil date and time, as a clock in some zone shows it. Months count from 1. */
 interface Civil {
   readonly year: number
   readonly month: number
@@ -39,13 +39,12 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** The window that was last asked for: most questions are about the same one, and finding it costs much more. */
+/** The last computed window: most lookups are in the same one, and computing it is expensive. */
 const lastWindows = new WeakMap<CalendarPeriod, WindowBounds>()
 
 /**
- * The period around `nowMicros`. Days last 23 or 25 hours where the clocks change, and hours that are repeated count
- * once each; months and leap days are those of the calendar. The windows of a period follow one another without gap or
- * overlap.
+ * The period around `nowMicros`. Days last 23 or 25 hours where the clocks change, and repeated hours count once each;
+ * months and leap days follow the calendar. The windows of a period are adjacent, without gaps or overlaps.
  */
 export function calendarWindow(calendar: CalendarPeriod, nowMicros: number): WindowBounds {
   const last = lastWindows.get(calendar)
@@ -63,18 +62,18 @@ function dateWindow(calendar: CalendarPeriod, nowMs: number): [number, number] {
   const [first, next] = civilBounds(calendar, civilAt(nowMs, calendar.timeZone))
   const endMs = instantOf(next, calendar.timeZone)
   if (nowMs < endMs) return [instantOf(first, calendar.timeZone), endMs]
-  // The clocks were set back over midnight. The next period had begun before, and goes on.
+  // The clocks were set back over midnight: the next period has already begun, and continues.
   const [, following] = civilBounds(calendar, civilAt(next, 'UTC'))
   return [endMs, instantOf(following, calendar.timeZone)]
 }
 
-/** Minutes and hours are cut by the zone's offset at that instant, so a repeated hour is a window of its own. */
+/** Minutes and hours are aligned by the zone's offset at that instant, so a repeated hour is a separate window. */
 function clockWindow({ period, timeZone }: CalendarPeriod, nowMs: number): [number, number] {
   const lengthMs = period === 'minute' ? MINUTE_MS : 60 * MINUTE_MS
   const offsetMs = offsetAt(nowMs, timeZone)
   const startMs = Math.floor((nowMs + offsetMs) / lengthMs) * lengthMs - offsetMs
   const endMs = startMs + lengthMs
-  // Where clocks change by half an hour, the window on either side ends at the change.
+  // Where clocks change by half an hour, the windows on both sides end at the change.
   return [
     offsetAt(startMs, timeZone) === offsetMs ? startMs : changeBetween(startMs, nowMs, timeZone),
     offsetAt(endMs - 1, timeZone) === offsetMs ? endMs : changeBetween(nowMs, endMs - 1, timeZone),
@@ -101,7 +100,7 @@ function instantOf(localMs: number, timeZone: string): number {
   if (before + offsetAt(before, timeZone) === localMs) return before
   const after = localMs - offsetAt(localMs + DAY_MS, timeZone)
   if (after + offsetAt(after, timeZone) === localMs) return after
-  // The clocks skip this time. It becomes the instant of the change.
+  // The clocks skip this time: use the instant of the change.
   return changeBetween(Math.min(before, after), Math.max(before, after), timeZone)
 }
 
@@ -121,7 +120,7 @@ export function changeBetween(lowMs: number, highMs: number, timeZone: string): 
 }
 
 /**
- * How far clocks in the zone are ahead of UTC at `ms` (milliseconds since 1970), in milliseconds; below 0 when behind.
+ * How far clocks in the zone are ahead of UTC at `ms` (milliseconds since 1970), in milliseconds; below 0 if behind.
  */
 export function offsetAt(ms: number, timeZone: string): number {
   const civil = civilAt(ms, timeZone)

@@ -39,7 +39,7 @@ describe('durationMs', () => {
     ['trailing text', '5s later'],
     ['leading space', ' 5s'],
     ['a space between parts', '1h 30m'],
-    ['a text that rounds to nothing', '0.0001ms'],
+    ['a string that rounds to nothing', '0.0001ms'],
     ['a very long text', '1s'.repeat(30)],
     ['undefined', undefined],
     ['null', null],
@@ -78,7 +78,7 @@ describe('a duration that cannot be used', () => {
 })
 
 describe('durationMicros', () => {
-  it('is whole for every number of microseconds, as a number and as a text', () => {
+  it('is whole for every number of microseconds, as a number and as a string', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1e13 }), (micros) => {
         expect(durationMicros(micros / 1000, 'window')).toBe(micros)
@@ -89,7 +89,7 @@ describe('durationMicros', () => {
     )
   })
 
-  it('adds the parts of a text up', () => {
+  it('adds the parts of a string up', () => {
     fc.assert(
       fc.property(fc.nat(23), fc.nat(59), (hours, minutes) => {
         fc.pre(hours + minutes > 0)

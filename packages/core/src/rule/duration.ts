@@ -4,7 +4,7 @@ import { MICROS_PER_MS } from '../system/clock-and-timers.ts'
 type DurationUnit = 'ms' | 's' | 'm' | 'h' | 'd' | 'w'
 
 /**
- * A length of time: a number of milliseconds, or a text of number and unit (`'250ms'`, `'10 s'`, `'1m'`, `'1h'`,
+ * A length of time: a number of milliseconds, or a string of number and unit (`'250ms'`, `'10 s'`, `'1m'`, `'1h'`,
  * `'7d'`, `'2w'`), also several in a row (`'1h30m'`).
  */
 export type Duration =
@@ -28,16 +28,16 @@ const LONGEST_MS = 100 * 366 * UNIT_MS.d
 const ONE_PART = /(\d+(?:\.\d+)?)\s?(ms|s|m|h|d|w)/gy
 
 /**
- * The duration in milliseconds: above 0, at most 100 years, in whole microseconds (three decimals).
- * Anything else, such as zero, a text without a unit or an object, is a `SLUICE_INVALID_DURATION` that names `option`.
+ * The duration in milliseconds: above 0, at most 100 years, in whole microseconds (three decimals). Throws
+ * `SLUICE_INVALID_DURATION`, naming `option`, for anything else, such as zero or a string without a unit.
  */
 export function durationMs(duration: unknown, option: string): number {
-  const ms = typeof duration === 'number' ? duration : parse(duration)
+  const ms = typeof duration === 'number' ? duration : parseDurationMs(duration)
   if (!(ms > 0) || ms > LONGEST_MS || !isWholeMicros(ms)) {
     throw new SluiceError('SLUICE_INVALID_DURATION', {
       problem: `"${option}" is not a usable duration`,
       received: duration,
-      expected: 'milliseconds above 0 and at most 100 years, as a number or as a text such as "250ms", "1m" or "1h30m"',
+      expected: 'milliseconds above 0 and at most 100 years, as a number or a string such as "250ms", "1m" or "1h30m"',
       action: adviceFor(duration) ?? `Give "${option}" with its unit, for example "1m".`,
     })
   }
@@ -57,7 +57,7 @@ const UNIT_OF_WORD: Readonly<Record<string, DurationUnit>> = {
   week: 'w',
 }
 
-/** What to write instead of a text in words, or of a number without a unit. */
+/** What to write instead of a string in words, or of a number without a unit. */
 function adviceFor(duration: unknown): string | undefined {
   if (typeof duration !== 'string') return undefined
   const [, amount, word] = IN_WORDS.exec(duration) ?? []
@@ -78,7 +78,8 @@ function isWholeMicros(ms: number): boolean {
   return Math.abs(micros - Math.round(micros)) <= micros * Number.EPSILON
 }
 
-function parse(text: unknown): number {
+/** Milliseconds of a string such as `1h30m`, 0 included; NaN for anything else. */
+export function parseDurationMs(text: unknown): number {
   if (typeof text !== 'string' || text.length === 0 || text.length > 40) return Number.NaN
   let total = 0
   let index = 0

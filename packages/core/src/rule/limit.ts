@@ -4,8 +4,8 @@ import type { Rate } from './rate.ts'
 import type { FailureMode } from './rule.ts'
 
 /**
- * A rule as the algorithms see it: validated, in whole units and microseconds, frozen. One rule with several windows
- * makes several limits. Made by `compileRule`; nothing else builds one.
+ * A compiled rule: validated, in whole units and microseconds, frozen. A rule with several windows has several limits.
+ * Only `compileRule` creates one.
  */
 export type Limit =
   | MeterLimit
@@ -18,38 +18,37 @@ export type Limit =
   | OverlayLimit
   | ConcurrencyLimit
 
-/** What every limit has. */
+/** Fields of every limit. */
 interface LimitBase {
   /**
-   * Unique among the limits of a store: the rule's name, which of its windows, and the form of its states. Counters
-   * belong to it: a rule that gets another limit goes on with them, a rule that gets another kind of algorithm starts
-   * afresh.
+   * Unique among the limits of a store: the rule's name, its window, and the format of its states. Counters belong to
+   * the id: if the limit of a rule changes, its counters stay; if its kind of algorithm changes, they start afresh.
    */
   readonly id: string
   /** The rule's name, as the caller wrote it. */
   readonly rule: string
   /** Units announced to callers as "the limit", whole. */
   readonly limit: number
-  /** The most values a state of this limit has. */
+  /** Maximum number of values in a state of this limit. */
   readonly stateSize: number
-  /** Whether every state but the empty one has exactly that many. */
+  /** Whether every state except the empty one has exactly that many. */
   readonly fixedSize: boolean
   /** Name space of the id for fingerprints, two int32. */
   readonly space0: number
   readonly space1: number
-  /** The most units that can be taken at one instant, whole; a larger cost is answered `never`. 0 denies all. */
+  /** Maximum units that can be charged at one instant, whole; a larger cost is denied with `never`. 0 denies all. */
   readonly capacity: number
-  /** What to answer while the store cannot be asked; undefined leaves it to the store. */
+  /** Failure mode; undefined uses that of the store. */
   readonly failureMode: FailureMode | undefined
 }
 
 /**
- * A level that flows off at a constant rate: token bucket, leaky bucket (meter) and GCRA are three ways to state one.
+ * A level that drains at a constant rate: token bucket, leaky bucket (meter) and GCRA are three ways to configure one.
  */
 export interface MeterLimit extends LimitBase {
   readonly algorithm: 'token-bucket' | 'leaky-bucket-meter' | 'gcra'
   readonly rate: Rate
-  /** What it holds when full, in micro-units, whole. More than `capacity` units where that was rounded down. */
+  /** Its size in micro-units, whole. More than `capacity` units if that was rounded down. */
   readonly full: number
 }
 
@@ -57,30 +56,30 @@ export interface MeterLimit extends LimitBase {
 export interface RolloverLimit extends LimitBase {
   readonly algorithm: 'token-bucket-rollover'
   readonly rate: Rate
-  /** What it holds without what has rolled over, in micro-units, whole. */
+  /** Its size without rolled-over tokens, in micro-units, whole. */
   readonly full: number
-  /** Most that can roll over, in micro-units, whole. */
+  /** Maximum of rolled-over tokens, in micro-units, whole. */
   readonly rolloverFull: number
 }
 
-/** A meter whose level is a queue: the answer says how long to wait for one's turn. */
+/** A meter whose level is a queue: the decision has the delay. */
 export interface QueueLimit extends LimitBase {
   readonly algorithm: 'leaky-bucket-queue'
   readonly rate: Rate
-  /** What it holds when full, in micro-units, whole. */
+  /** Its size in micro-units, whole. */
   readonly full: number
 }
 
-/** A count that starts again with every window. */
+/** A count that restarts with every window. */
 export interface FixedWindowLimit extends LimitBase {
   readonly algorithm: 'fixed-window'
   /** Length, or a period of the calendar. */
   readonly window: number | CalendarPeriod
-  /** Most units carried over from the window before; 0 without rollover. */
+  /** Maximum units carried over from the previous window; 0 without rollover. */
   readonly rolloverMax: number
 }
 
-/** Two counts, the older one weighted by how much of its window is still in view. */
+/** Two counts, the older one weighted by how much of its window still overlaps. */
 export interface SlidingCounterLimit extends LimitBase {
   readonly algorithm: 'sliding-window-counter'
   readonly windowMicros: number
@@ -99,14 +98,14 @@ export interface SegmentLimit extends LimitBase {
   readonly segments: number
 }
 
-/** A window for all, with a token bucket on top for those entitled to it. */
+/** A window for all, and a token bucket on top for entitled callers. */
 export interface OverlayLimit extends LimitBase {
   readonly algorithm: 'hybrid'
   readonly base: FixedWindowLimit | SlidingCounterLimit | LogLimit | SegmentLimit
   readonly burst: MeterLimit
 }
 
-/** Slots that are held and given back. */
+/** Slots that are held and released. */
 export interface ConcurrencyLimit extends LimitBase {
   readonly algorithm: 'concurrency'
   readonly leaseMicros: number
@@ -114,7 +113,7 @@ export interface ConcurrencyLimit extends LimitBase {
 
 const DAY_MS = 86_400_000
 
-/** Periods of the calendar, as long as they usually are. */
+/** Usual length of calendar periods. */
 const PERIOD_MS: Readonly<Record<CalendarPeriod['period'], number>> = {
   minute: 60_000,
   hour: 3_600_000,
@@ -124,8 +123,8 @@ const PERIOD_MS: Readonly<Record<CalendarPeriod['period'], number>> = {
 }
 
 /**
- * The time that a limit is meant for, in milliseconds: its window; for a rate without one, how long the whole limit
- * takes, rounded up; for slots their lease. A period of the calendar has its usual length.
+ * The window of a limit in milliseconds; for a rate without a window, the time to refill the whole limit, rounded up;
+ * for slots their lease. A calendar period has its usual length.
  */
 export function windowMsOf(limit: Limit): number {
   switch (limit.algorithm) {

@@ -16,14 +16,14 @@ export interface CalendarWindow {
   readonly weekStart?: Weekday
 }
 
-/** How many units: whole, 0 to 9,000,000,000. `0` denies all. `'off'` does not limit at all. */
+/** Number of units: whole, 0 to 9,000,000,000. `0` denies all. `'off'` does not limit at all. */
 export type Units = number | 'off'
 
 /** One of several windows of a rule, decided together. */
 export interface WindowSpec<W = Duration> {
   readonly limit: number
   readonly window: W
-  /** The most units that may pass at one instant; see the algorithm. */
+  /** Maximum units at one instant; see the algorithm. */
   readonly burst?: number
 }
 
@@ -38,31 +38,31 @@ type OneOrMoreWindows<W> =
     }
 
 /**
- * How many units a bucket holds: 0, or 1 to 9,000,000,000. Fractions such as 2.5 are kept to the millionth of a unit.
- * `0` denies all. `'off'` does not limit at all.
+ * Size of a bucket in units: 0, or 1 to 9,000,000,000. Fractions such as 2.5 are kept to the millionth of a unit. `0`
+ * denies all. `'off'` does not limit at all.
  */
 export type BucketUnits = number | 'off'
 
-/** Tokens fill up to `capacity` at `refillPerSecond` (may be fractional); a call takes its cost. */
+/** A bucket that refills to `capacity` at `refillPerSecond` (may be fractional); a call takes tokens by its cost. */
 export interface TokenBucketRule {
   readonly algorithm: 'token-bucket'
   readonly capacity: BucketUnits
   readonly refillPerSecond: number
   /**
-   * Tokens that find the bucket full roll over, up to twice the capacity in all. They expire when the key has not been
-   * used for the time of two full refills since the bucket was full. Default: false.
+   * Tokens that exceed the capacity roll over, up to twice the capacity in total. They expire if the key is unused for
+   * the time of two full refills since the bucket was full. Default: false.
    */
   readonly rollover?: boolean
 }
 
-/** A bucket that leaks at a constant rate; what does not fit is denied. */
+/** A bucket that leaks at a constant rate; a call that does not fit is denied. */
 export interface LeakyBucketMeterRule {
   readonly algorithm: 'leaky-bucket-meter'
   readonly capacity: BucketUnits
   readonly leakPerSecond: number
 }
 
-/** A queue that lets out `ratePerSecond`; the decision carries `delayMs`, a full queue denies. */
+/** A queue that releases `ratePerSecond`; the decision has `delayMs`. A full queue denies. */
 export interface LeakyBucketQueueRule {
   readonly algorithm: 'leaky-bucket-queue'
   readonly capacity: BucketUnits
@@ -72,14 +72,14 @@ export interface LeakyBucketQueueRule {
 /** A count for each window; index = timestamp / window. Up to twice the limit can pass around a boundary. */
 export type FixedWindowRule = {
   readonly algorithm: 'fixed-window'
-  /** Unused units carry over to the next window, up to twice the limit in all. */
+  /** Unused units carry over to the next window, up to twice the limit in total. */
   readonly rollover?: boolean
 } & OneOrMoreWindows<Duration | CalendarWindow>
 
-/** Two counts, weighted. Cheap, smooth, and not exact: see the page of the algorithm for its worst case. */
+/** Two weighted counts. Cheap, smooth, and not exact: see the page of the algorithm for its worst case. */
 export type SlidingWindowCounterRule = { readonly algorithm: 'sliding-window-counter' } & OneOrMoreWindows<Duration>
 
-/** Never more than the limit in any window. Exact by default; with `segments`, in memory of that many numbers. */
+/** Never more than the limit in any window. Exact by default; with `segments`, approximate in that many numbers. */
 export type SlidingWindowLogRule = {
   readonly algorithm: 'sliding-window-log'
   readonly segments?: number
@@ -88,7 +88,7 @@ export type SlidingWindowLogRule = {
 /** The default: a smooth rate of `limit` per `window`, with at most `burst` units at once. Default burst: `limit`. */
 export type GcraRule = { readonly algorithm?: 'gcra' } & OneOrMoreWindows<Duration>
 
-/** A fixed window for all, and a token bucket on top for callers that are entitled to it. */
+/** A fixed window for all, and a token bucket on top for entitled callers. */
 export interface HybridRule {
   readonly algorithm: 'hybrid'
   readonly limit: Units
@@ -96,7 +96,7 @@ export interface HybridRule {
   readonly burst: { readonly capacity: number; readonly refillPerSecond: number }
 }
 
-/** At most `limit` held at once; a slot that is not renewed within `lease` comes back by itself. */
+/** At most `limit` slots held at once; a slot that is not renewed within `lease` is released automatically. */
 export interface ConcurrencyRule {
   readonly algorithm: 'concurrency'
   readonly limit: Units
@@ -104,11 +104,12 @@ export interface ConcurrencyRule {
 }
 
 /**
- * An algorithm with its numbers: plain data, so you can store, send and show it. `Rule<'hybrid'>` is one algorithm's.
+ * An algorithm with its numbers: plain data, so you can store, send and display it. `Rule<'hybrid'>` is the type of one
+ * algorithm.
  */
 export type Rule<A extends keyof RulesByAlgorithm = keyof RulesByAlgorithm> = RulesByAlgorithm[A] & RuleSettings
 
-/** What every rule may say besides its algorithm. */
+/** Settings of every rule besides its algorithm. */
 export interface RuleSettings {
   /**
    * How to decide while the store is unavailable: allow all (`open`), deny all (`closed`), or decide on this node with
@@ -117,7 +118,7 @@ export interface RuleSettings {
   readonly failureMode?: FailureMode
 }
 
-/** The rules of each algorithm, without the settings that all have. */
+/** The rules of each algorithm, without the common settings. */
 export interface RulesByAlgorithm {
   readonly 'token-bucket': TokenBucketRule
   readonly 'leaky-bucket-meter': LeakyBucketMeterRule
@@ -130,10 +131,10 @@ export interface RulesByAlgorithm {
   readonly concurrency: ConcurrencyRule
 }
 
-/** A rule without the settings that all have. */
+/** A rule without the common settings. */
 export type AlgorithmRule = RulesByAlgorithm[keyof RulesByAlgorithm]
 
-/** A rule without its algorithm's name, as the builder functions take it; a union stays a union. */
+/** A rule without the name of its algorithm, as the builder functions take it; a union stays a union. */
 type Options<A extends keyof RulesByAlgorithm> = Unnamed<RulesByAlgorithm[A]> & RuleSettings
 type Unnamed<R> = R extends unknown ? Omit<R, 'algorithm'> : never
 

@@ -22,8 +22,8 @@ export interface PendingBatch {
 }
 
 /**
- * A store that decides by callback: the base of all asynchronous stores of this workspace. A check passes several of
- * them, and a promise in each would cost more than the check.
+ * A store that decides by callback: the base of all asynchronous stores of this workspace. A check passes through
+ * several of them, and a promise in each would cost more than the check.
  */
 export abstract class CallbackStore implements Store<'async'> {
   readonly mode = 'async'
@@ -35,7 +35,7 @@ export abstract class CallbackStore implements Store<'async'> {
   abstract reset(limits: readonly Limit[], key: string): Promise<void>
   abstract close(): Promise<void>
 
-  /** The same by promise, for callers of the `Store` interface. */
+  /** The same with a promise, for callers of the `Store` interface. */
   decide(batch: Batch): Promise<void> {
     return new Promise((resolve, reject) => this.submit(new DecidePromise(batch, resolve, reject)))
   }
@@ -63,7 +63,7 @@ class DecidePromise implements PendingBatch {
   }
 }
 
-/** Any asynchronous store as one that decides by callback. */
+/** Adapts any asynchronous store to callbacks. */
 export function callbackStore(store: Store<'async'>): CallbackStore {
   return store instanceof CallbackStore ? store : new PromiseStoreAdapter(store)
 }
@@ -98,8 +98,8 @@ class PromiseStoreAdapter extends CallbackStore {
 }
 
 /**
- * Completes a pending batch by a function that returns a promise. It decides on a copy: while it is in progress, the
- * submitted batch stays as it was, so that another store can still decide it.
+ * Completes a pending batch with a function that returns a promise. It decides a copy: the submitted batch stays
+ * unchanged meanwhile, so that another store can still decide it.
  */
 export function completeAfter(pending: PendingBatch, decide: (batch: Batch) => Promise<void>): void {
   const batch = copyBatch(pending.batch)

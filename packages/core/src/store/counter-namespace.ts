@@ -1,19 +1,16 @@
 import type { Store } from './store.ts'
 
-/** Where stores outside the process count that do not say where. */
+/** The namespace of remote stores that do not declare one. */
 const UNKNOWN = ''
 
 const spaces = new WeakMap<Store, string>()
 
-/** Notes a text for where a store outside the process counts. Stores with different texts never share a counter. */
+/** Declares where a remote store counts. Stores with different strings never share a counter. */
 export function noteSpace(store: Store, space: string): void {
   spaces.set(store, space)
 }
 
-/**
- * What two stores have in common when they may keep the same counters: the store itself where it is a local one, else a
- * text.
- */
+/** Equal for two stores that may share counters: the store itself if it is local, else its declared string. */
 export function spaceOf(store: Store): Store | string {
   return store.mode === 'sync' ? store : (spaces.get(store) ?? UNKNOWN)
 }

@@ -4,9 +4,9 @@ import type { Limit } from '../rule/limit.ts'
 import type { Batch, Item } from './store.ts'
 
 /**
- * Decides a batch over states that do not change meanwhile, and writes the answers into it: the part of a decision that
- * is the same in every store that runs the algorithms itself. `batch.now` and every `blockedUntil` must be set.
- * Charging, when `batch.allowed`, means storing each verdict's `next`, and is the store's.
+ * Decides a batch over states that do not change meanwhile, and writes the results into it: the common part of every
+ * store that runs the algorithms itself. `batch.now` and every `blockedUntil` must be set. If `batch.allowed`, the
+ * store charges by storing each verdict's `next`.
  */
 export function decideBatch(batch: Batch, stateOf: (index: number) => State): void {
   let allowed = decideItems(batch, stateOf)
@@ -30,8 +30,8 @@ function decideItems(batch: Batch, stateOf: (index: number) => State): boolean {
 }
 
 /**
- * Lowers every cost to the most that all limits can give. When that is nothing, to one unit: denied too, but saying
- * when there will be something again.
+ * Lowers every cost to the most that all limits can give. If that is nothing, to one unit: denied too, but with the
+ * time at which a unit is available.
  */
 function lowerToWhatIsLeft(batch: Batch): void {
   let granted = NEVER
@@ -42,8 +42,8 @@ function lowerToWhatIsLeft(batch: Batch): void {
 }
 
 /**
- * The index of the last item before `index` that counts on the same overflow counter, or -1. Keys without room of their
- * own share one counter for each limit, so their charges must follow one another.
+ * The index of the last item before `index` on the same overflow counter, or -1. Keys without space of their own share
+ * one counter per limit, so their charges must be applied in sequence.
  */
 export function overflowBefore(items: readonly Item[], homeless: ReadonlySet<number>, index: number): number {
   for (let before = index - 1; before >= 0; before--) {
@@ -52,7 +52,7 @@ export function overflowBefore(items: readonly Item[], homeless: ReadonlySet<num
   return -1
 }
 
-/** True when no later item counts on the same overflow counter, so that this one's state is the one to store. */
+/** True if no later item uses the same overflow counter, so this item's state is the one to store. */
 export function isLastOverflow(items: readonly Item[], homeless: ReadonlySet<number>, index: number): boolean {
   for (let after = index + 1; after < items.length; after++) {
     if (homeless.has(after) && items[after]!.limit.id === items[index]!.limit.id) return false
@@ -60,12 +60,12 @@ export function isLastOverflow(items: readonly Item[], homeless: ReadonlySet<num
   return true
 }
 
-/** The state after a verdict: what it would store when it allows, what was there before when it does not. */
+/** The state after a verdict: the new one if it allows, else the previous one. */
 export function stateAfter(verdict: Verdict, before: State): State {
   return verdict.ruling === 'allowed' ? verdict.next.slice(0, verdict.nextLength) : before
 }
 
-/** Units left once the state of a verdict is stored: how well its key must be protected from eviction. */
+/** Units left once the state of a verdict is stored. Determines how well its key is protected from eviction. */
 export function remainingAfter(limit: Limit, verdict: Verdict, now: number): number {
   const after = createVerdict()
   const state = verdict.next.slice(0, verdict.nextLength)
@@ -73,17 +73,17 @@ export function remainingAfter(limit: Limit, verdict: Verdict, now: number): num
   return after.remaining
 }
 
-/** How much of its limit a key uses, from 0 to 255, where 255 says that nothing is left. */
+/** How much of its limit a key uses, from 0 to 255; 255: nothing is left. */
 export function useByte(capacity: number, remaining: number): number {
   return remaining <= 0 ? 255 : Math.max(0, Math.floor(254 * (1 - remaining / capacity)))
 }
 
 const LATEST_EXPIRY_SECONDS = 0xffff_ffff
 
-/** Good enough for an expiry, which is only about when to forget, and rounded up by a whole second. */
+/** Precise enough for expiry, which only decides when to forget; rounded up by a whole second. */
 const SECONDS_PER_MICRO = 1e-6
 
-/** When a store may forget a state, in seconds since 1970; never 0, which stands for "empty". */
+/** When a store may forget a state, in seconds since 1970; never 0, which means "empty". */
 export function expirySecondsOf(verdict: Verdict): number {
   return Math.min(LATEST_EXPIRY_SECONDS, Math.ceil(verdict.freshAt * SECONDS_PER_MICRO) + 1)
 }

@@ -51,13 +51,13 @@ function split(key: string): string[] {
 }
 
 describe('checkKey', () => {
-  it('takes any text of 1 to 4096 code units', () => {
+  it('takes any string of 1 to 4096 code units', () => {
     for (const key of HOSTILE_KEYS) expect(() => checkKey(key)).not.toThrow()
     expect(() => checkKey('k'.repeat(LONGEST_KEY))).not.toThrow()
   })
 
   it.each([
-    ['an empty text', ''],
+    ['an empty string', ''],
     ['a megabyte', 'k'.repeat(1_000_000)],
     ['one code unit too many', 'k'.repeat(LONGEST_KEY + 1)],
     ['a number', 42],
@@ -72,7 +72,7 @@ describe('checkKey', () => {
     } catch (thrown) {
       error = thrown
     }
-    expect(error).toMatchObject({ code: 'SLUICE_INVALID_KEY', expected: 'a text of 1 to 4096 characters' })
+    expect(error).toMatchObject({ code: 'SLUICE_INVALID_KEY', expected: 'a string of 1 to 4096 characters' })
     expect(String(error).length).toBeLessThan(300)
   })
 })

@@ -7,10 +7,9 @@ import type { Rule } from '../rule/rule.ts'
 import { compileRule } from '../rule-kinds.ts'
 import { MICROS_PER_MS } from '../system/clock-and-timers.ts'
 import type { Random } from '../system/random.ts'
-import { createBatch, createItem } from './batch.ts'
+import { createBatch, createItem, receiptOf } from './batch.ts'
 import type { LeasedStore } from './leased/leased-store.ts'
 import { leasedStore } from './leased/leased-store.ts'
-import { receiptOf } from './receipt.ts'
 import type { Batch, Receipt, Settlement, Store } from './store.ts'
 
 // Many nodes over one store, in virtual time: answers are late or lost, nodes crash and stop, clocks differ. A sink

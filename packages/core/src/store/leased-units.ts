@@ -4,7 +4,7 @@ import { SluiceError } from '../errors.ts'
 import type { Limit } from '../rule/limit.ts'
 import type { Batch } from './store.ts'
 
-/** Units of a limit that are out on lease: counted, and not yet charged. */
+/** Leased units of a limit: counted, and not yet charged. */
 export interface LeasedUnits {
   readonly units: number
   /** When the first of the leases ends (microseconds since 1970); meaningless without units. */
@@ -12,12 +12,12 @@ export interface LeasedUnits {
 }
 
 /**
- * Decides as if the units out on lease had been taken just now, which is the latest they can be. So a lease may be
- * spent at any instant until it ends, and what was let through never exceeds what the limit allows. An allowance puts
- * the state after the charge itself into `verdict.next`; the units on lease stay where they are noted.
+ * Decides as if the leased units had been charged just now, the latest possible time. So a lease may be spent at any
+ * instant until it ends, and the admitted units never exceed the limit. If allowed, `verdict.next` has the state after
+ * the charge itself; leased units stay recorded separately.
  *
- * A denial because of them says when the call would fit if they were used now; when that is never, when the first lease
- * ends.
+ * A denial because of leases reports when the call would fit if they were used now; if that is never, when the first
+ * lease ends.
  */
 export function decideBesideLeases(
   state: State,
@@ -44,7 +44,7 @@ export function decideBesideLeases(
   else if (verdict.retryAt === NEVER) verdict.retryAt = leased.soonestEnd
 }
 
-/** Throws `SLUICE_UNSUPPORTED` for a batch that asks a store without leases for one. */
+/** Throws `SLUICE_UNSUPPORTED` for a batch that requests a lease from a store without leases. */
 export function rejectLease(batch: Batch, store: string): void {
   if (batch.leaseMicros === 0) return
   throw new SluiceError('SLUICE_UNSUPPORTED', {

@@ -4,7 +4,7 @@ import type { Store } from './store.ts'
 
 const REDIS_STORE = 'redisStore of "sluice/redis"'
 
-/** Throws `SLUICE_INVALID_OPTION`, with what to write instead, unless `store` is one. */
+/** Throws `SLUICE_INVALID_OPTION`, with what to write instead, unless `store` is a store. */
 export function assertStore(store: unknown): asserts store is Store {
   if (can(store, 'decide')) return
   throw new SluiceError('SLUICE_INVALID_OPTION', {

@@ -1,7 +1,7 @@
 import { isSluiceError, SluiceError } from '../errors.ts'
 import type { Failure } from './store.ts'
 
-/** What a failed call says about the store: why there is no answer, and whether it may have changed something. */
+/** What a failed call tells about the store: why there is no answer, and whether it may have changed something. */
 export type StoreFailure = Pick<Failure, 'cause' | 'charged'>
 
 /** The parts of a {@link StoreError}. */
@@ -9,16 +9,16 @@ export interface StoreErrorDetails {
   readonly because: Failure['cause']
   readonly problem: string
   readonly action?: string
-  /** Whether only a part of the store is concerned, so that it says nothing about the rest. Default: false. */
+  /** Whether only a part of the store is affected. Default: false. */
   readonly partial?: boolean
-  /** The error beneath. */
+  /** The underlying error. */
   readonly cause?: unknown
 }
 
-/** A store that could not do what was asked. The `failure` says as data what the code and message say in words. */
+/** A store that could not do what was asked. `failure` has the information of code and message as data. */
 export class StoreError extends SluiceError {
   readonly failure: StoreFailure
-  /** Whether it says nothing about the rest of the store. */
+  /** Whether only a part of the store is affected. */
   readonly partial: boolean
 
   constructor(charged: Failure['charged'], details: StoreErrorDetails) {
@@ -28,7 +28,7 @@ export class StoreError extends SluiceError {
   }
 }
 
-/** `SLUICE_STORE_UNAVAILABLE`: nothing was sent, or the store denied; nothing has changed. */
+/** `SLUICE_STORE_UNAVAILABLE`: nothing was sent, or the store rejected the call; nothing has changed. */
 export function storeUnavailable(details: StoreErrorDetails): StoreError {
   return new StoreError('no', details)
 }
@@ -42,9 +42,8 @@ export function outcomeUnknown(details: StoreErrorDetails): StoreError {
 }
 
 /**
- * What an error of a store says about the store; undefined for misuse, which is any other error of Sluice and says
- * nothing. An error of any other origin is one that the store should have named: it failed, and what it did is not
- * known.
+ * The failure described by an error of a store; undefined for misuse, which is any other error of Sluice. Any other
+ * error is one that the store should have wrapped: it failed, and the outcome is unknown.
  */
 export function failureOf(error: unknown): StoreFailure | undefined {
   if (!isSluiceError(error)) return { cause: 'refused', charged: 'unknown' }
@@ -53,7 +52,7 @@ export function failureOf(error: unknown): StoreFailure | undefined {
   return error.code === 'SLUICE_OUTCOME_UNKNOWN' ? { cause, charged: 'unknown' } : undefined
 }
 
-/** Whether an error of a store says that only a part of it is concerned: a key that is moving, one node of many. */
+/** Whether an error affects only a part of the store: a key that is moving, one node of many. */
 export function isPartialFailure(error: unknown): boolean {
   return isSluiceError(error) && (error as Partial<StoreError>).partial === true
 }
@@ -65,9 +64,7 @@ const PROBLEMS: Readonly<Record<StoreFailure['cause'], string>> = {
   breaker: 'the store is not asked, because it failed just before',
 }
 
-/**
- * The error for a caller when a call failed and nothing can stand in for it: the store's own, if it is one of Sluice.
- */
+/** The error for a caller if a call failed without a fallback: that of the store, if it is an error of Sluice. */
 export function storeErrorOf({ cause, charged }: StoreFailure, error: unknown): unknown {
   if (isSluiceError(error)) return error
   const details = { because: cause, problem: PROBLEMS[cause], ...(error === undefined ? {} : { cause: error }) }

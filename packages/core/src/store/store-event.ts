@@ -5,13 +5,13 @@ import type { Failure } from './store.ts'
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
 /**
- * Something worth counting that happened between a decorated store and the store beneath.
+ * An event between a decorated store and the underlying store, for metrics.
  *
  * - `asked`: a call to the store ended, for its caller, after `micros` microseconds. `misused`: the store rejected the
  *   arguments.
- * - `failed`: there was no usable answer; `error` is undefined at a deadline and when the store was not asked.
- * - `fell-back`: a check was decided without the store; `rule` is the one whose mode it was.
- * - `breaker`: the breaker changed its state.
+ * - `failed`: there was no usable answer; `error` is undefined after a deadline, or if the store was not asked.
+ * - `fell-back`: a check was decided without the store, by the failure mode of `rule`.
+ * - `breaker`: the state of the breaker changed.
  * - `late-answer`: an answer came after its deadline. `givenBack`: it was a charge of a denied caller, and was
  *   returned.
  * - `remembered`: a check was denied from memory.
@@ -30,12 +30,12 @@ export type StoreEvent =
   | { readonly type: 'remembered'; readonly rule: string }
 
 /**
- * Receives events synchronously as they happen, so it should return quickly. Errors it throws are ignored: they must
- * not fail a check.
+ * Receives events synchronously as they happen, so it should return quickly. Errors that it throws are ignored: they
+ * must not fail a check.
  */
 export type StoreObserver = (event: StoreEvent) => void
 
-/** Tells an observer, if there is one. */
+/** Notifies the observer, if there is one. */
 export function tell(observe: StoreObserver | undefined, event: StoreEvent): void {
   try {
     observe?.(event)

@@ -195,7 +195,7 @@ describe('a gateway configuration', () => {
   it.each<[string, object, string, string, string]>([
     ['a bad network', { trustedProxies: ['10.0.0.0/33'] }, '/trustedProxies/0', '"10.0.0.0/33"', 'prefix'],
     ['a key as it is', { consumers: [{ name: 'a', keys: ['k'] }] }, '/consumers/0/keys/0', '"k"', 'sha256:'],
-    ['no key set', { jwt: { issuer: 'a' } }, '/jwt/jwks', 'missing', 'a text'],
+    ['no key set', { jwt: { issuer: 'a' } }, '/jwt/jwks', 'missing', 'a non-empty string'],
     ['a missing key set', { jwt: { jwks: 'k.json' } }, '/jwt/jwks', 'missing', 'a file that exists'],
     ['a key set without keys', { jwt: { jwks: 'no-keys.json' } }, '/jwt/jwks', 'not a key set', '"keys"'],
     [

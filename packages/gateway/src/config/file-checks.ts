@@ -15,7 +15,7 @@ const LARGEST_BYTES = 4_194_304
 /** The body of denials that stands in a file begins so. */
 const FILE_PREFIX = 'file:'
 
-/** The path of the file that a text such as `file:pages/busy.html` names; undefined for another text. */
+/** The path of the file that a string such as `file:pages/busy.html` names; undefined for another text. */
 export function namedFile(text: string, folder: string): string | undefined {
   return text.startsWith(FILE_PREFIX) ? resolve(folder, text.slice(FILE_PREFIX.length)) : undefined
 }

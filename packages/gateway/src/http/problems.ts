@@ -18,7 +18,7 @@ export const GATEWAY_PROBLEMS = {
   'method-not-allowed': { status: 405, title: 'The method is not allowed' },
   timeout: { status: 408, title: 'The request did not arrive in time' },
   'too-large': { status: 413, title: 'The body is too large' },
-  'expectation-failed': { status: 417, title: 'The Expect header asks for something unknown' },
+  'expectation-failed': { status: 417, title: 'The Expect header is not supported' },
   'too-many-failures': { status: 429, title: 'Too many attempts with an invalid credential' },
   'headers-too-large': { status: 431, title: 'The headers are too large' },
   internal: { status: 500, title: 'The gateway failed' },

@@ -163,7 +163,7 @@ describe('the denial of a route', () => {
     ])
   })
 
-  it('is a text or page with the time to wait and the rule', () => {
+  it('is a string or page with the time to wait and the rule', () => {
     const rules: PolicyRule[] = [{ ...RULE, limit: 1 }]
     const { ask } = scene({ rules })
     const body = '<p>{rule}: {retryAfter} s {other}</p>{retryAfter}'

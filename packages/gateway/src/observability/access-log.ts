@@ -102,7 +102,7 @@ function textOf(value: string | readonly string[] | undefined): string | undefin
   return typeof value === 'object' ? value.join(', ') : value
 }
 
-/** As nginx writes it: nothing in a text can end it or the line. */
+/** As nginx writes it: nothing in a string can end it or the line. */
 function quotable(text: string): string {
   const short = text.length > LONGEST_TEXT ? text.slice(0, LONGEST_TEXT) : text
   return short.replace(UNSAFE, (unsafe) => {

@@ -21,7 +21,7 @@ export interface RouteEntry<T> {
   readonly methods: readonly string[] | undefined
   /** Required values by lower-case name; `*` for any value. */
   readonly headers: readonly (readonly [name: string, value: string])[]
-  /** What the route protects, as a text: two routes with the same text protect alike. */
+  /** What the route protects, as a string: two routes with the same text protect alike. */
   readonly protection: string
   readonly value: T
 }

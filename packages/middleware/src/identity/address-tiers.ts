@@ -1,6 +1,6 @@
 import type { Rule, RuleRequest } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
-import { countedAddress, MatchCache, nearestName, scaleRule } from '@sluice/core/internal'
+import { countedAddress, DEFAULT_IPV6_PREFIX_LENGTH, MatchCache, nearestName, scaleRule } from '@sluice/core/internal'
 import { type Identity, identityKey } from './identity.ts'
 
 /** How IPv6 addresses are grouped. */
@@ -21,7 +21,6 @@ export interface AddressTier {
 
 const NARROWEST = 128
 const WIDEST = 16
-const USUAL_PREFIX = 64
 
 /** Cached keys of IPv6 networks: normalizing an address takes longer than deciding. */
 const MOST_KEYS = 4096
@@ -77,7 +76,7 @@ export class AddressTiers {
 /** Validates the `ipv6` option. Throws `SLUICE_INVALID_OPTION`. */
 export function compileIpv6(options: Ipv6Options = {}): AddressTiers {
   checkNames('ipv6', options, ['prefixLength', 'tiers'])
-  const { prefixLength = USUAL_PREFIX, tiers = [] } = options
+  const { prefixLength = DEFAULT_IPV6_PREFIX_LENGTH, tiers = [] } = options
   checkPrefix('ipv6.prefixLength', prefixLength, NARROWEST)
   if (!Array.isArray(tiers)) {
     throw invalid('"ipv6.tiers" cannot be used', tiers, 'a list of { prefixLength, multiply }, the narrowest first')

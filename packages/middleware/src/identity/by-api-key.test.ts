@@ -111,7 +111,7 @@ describe('byApiKey', () => {
   })
 
   it.each<[unknown, string]>([
-    [true, 'received true; expected a text that stands for the owner of the key'],
+    [true, 'received true; expected a string that stands for the owner of the key'],
     [true, 'Answer with an id, not with yes or no.'],
     [7, 'received 7'],
     [{ id: 1 }, 'an object with id'],

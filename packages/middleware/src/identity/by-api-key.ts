@@ -127,7 +127,7 @@ function identityOfKey(verified: unknown, hashes: MatchCache<string>): IdentityA
   throw new SluiceError('SLUICE_INVALID_KEY', {
     problem: 'what "verify" answered cannot be used',
     received: verified,
-    expected: 'a text that stands for the owner of the key, or undefined when the key is not valid',
+    expected: 'a string that stands for the owner of the key, or undefined when the key is not valid',
     action: verified === true ? 'Answer with an id, not with yes or no.' : 'Answer with a stable id.',
   })
 }

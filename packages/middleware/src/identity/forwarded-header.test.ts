@@ -192,7 +192,7 @@ describe('a header that holds one address', () => {
   })
 })
 
-it('the blanks around a text go, those inside and other characters stay', () => {
+it('the blanks around a string go, those inside and other characters stay', () => {
   expect(trimBlanks(' \t a \t b\u00a0 \t')).toBe('a \t b\u00a0')
   expect(trimBlanks(' \t ')).toBe('')
   expect(trimBlanks('')).toBe('')

@@ -54,7 +54,7 @@ export class ForwardedHops {
     if (this.#end < 0 || this.#left === 0) return undefined
     this.#left--
     const start = this.#isRfc7239 ? elementStart(this.#text, this.#end) : this.#text.lastIndexOf(',', this.#end - 1) + 1
-    // The first entry of a text that was cut may have lost its beginning.
+    // The first entry of a string that was cut may have lost its beginning.
     if (start < 0 || this.#end === 0 || (start === 0 && this.#isCut)) return this.#stop()
     const entry = trimBlanks(this.#text.slice(start, this.#end))
     this.#end = start - 1

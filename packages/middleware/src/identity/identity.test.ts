@@ -51,7 +51,7 @@ describe('an identity', () => {
   })
 
   it.each<[unknown, string]>([
-    [7, 'received 7; expected a text, { kind, value } of two texts, or undefined'],
+    [7, 'received 7; expected a string, { kind, value } of two strings, or undefined'],
     [7, 'String(id)'],
     [true, 'received true'],
     [{ kind: 'user' }, 'an object with kind'],

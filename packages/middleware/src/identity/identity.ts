@@ -109,8 +109,8 @@ function invalid(received: unknown): SluiceError {
   return new SluiceError('SLUICE_INVALID_KEY', {
     problem: 'what the key function answered cannot be used',
     received,
-    expected: 'a text, { kind, value } of two texts, or undefined to count by the address of the client',
-    action: typeof received === 'number' ? 'Turn the number into a text: String(id).' : 'Answer with a stable id.',
+    expected: 'a string, { kind, value } of two strings, or undefined to count by the address of the client',
+    action: typeof received === 'number' ? 'Turn the number into a string: String(id).' : 'Answer with a stable id.',
   })
 }
 

@@ -62,7 +62,7 @@ describe('options that cannot be meant are rejected, with what to do', () => {
     ['a status of success', { ...LIMIT, status: 200 }, 'a status from 400 to 599'],
     ['a shadow that is none', { ...LIMIT, shadow: 'yes' }, 'true or false'],
     ['a skip that is none', { ...LIMIT, skip: true }, 'a function'],
-    ['a name that is empty', { ...LIMIT, name: '' }, 'a text that is not empty'],
+    ['a name that is empty', { ...LIMIT, name: '' }, 'a non-empty string'],
     ['to trust everybody', { ...LIMIT, trustProxy: true }, 'say how many proxies there are'],
   ])('%s', (_what, options, message) => {
     expect(messageFor(options)).toContain(message)

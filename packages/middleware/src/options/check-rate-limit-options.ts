@@ -13,7 +13,7 @@ const KEY: OptionForm = {
 }
 
 const NAME: OptionForm = {
-  expected: 'a text that is not empty',
+  expected: 'a non-empty string',
   accepts: (value) => typeof value === 'string' && value !== '',
 }
 

@@ -87,7 +87,7 @@ const DURATION = 'SLUICE_INVALID_DURATION'
 const OPTION = 'SLUICE_INVALID_OPTION'
 
 const WRITE_LIMIT = 'Write "limit": the units in each window.'
-const WRITE_WINDOW = 'Write "window": a text with its unit, such as "1m", or milliseconds.'
+const WRITE_WINDOW = 'Write "window": a string with its unit, such as "1m", or milliseconds.'
 
 /** Mistakes in a limit, in front of a framework and without one. */
 const WRONG_LIMITS: readonly (readonly [what: string, options: unknown, code: string, phrase: string])[] = [
@@ -154,7 +154,7 @@ const WRONG_OPTIONS: readonly (readonly [what: string, options: unknown, code: s
   ['trust in quotes', { ...LIMIT, trustProxy: 'true' }, OPTION, 'say how many proxies there are, or which'],
   ['no trust in quotes', { ...LIMIT, trustProxy: 'false' }, OPTION, 'write false without quotes'],
   ['a network of Express', { ...LIMIT, trustProxy: 'uniquelocal' }, OPTION, 'Write "private".'],
-  ['a list in one text', { ...LIMIT, trustProxy: 'loopback, 10.0.0.0/8' }, OPTION, '["loopback","10.0.0.0/8"]'],
+  ['a list in one string', { ...LIMIT, trustProxy: 'loopback, 10.0.0.0/8' }, OPTION, '["loopback","10.0.0.0/8"]'],
   ['a clock that is none', { ...LIMIT, clock: Date }, OPTION, '{ nowMicros: () => Date.now() * 1000 }'],
   ['a limiter', limiter, OPTION, 'was given a limiter in place of options'],
   ['what to do with it', limiter, OPTION, 'Write: { limiter }.'],
@@ -201,8 +201,8 @@ describe('without a framework', () => {
   })
 
   it.each([
-    ['a key that is a number', () => limiter.check(7 as Untyped), 'SLUICE_INVALID_KEY', 'a text'],
-    ['no key', () => limiter.check(undefined as Untyped), 'SLUICE_INVALID_KEY', 'a text'],
+    ['a key that is a number', () => limiter.check(7 as Untyped), 'SLUICE_INVALID_KEY', 'a string'],
+    ['no key', () => limiter.check(undefined as Untyped), 'SLUICE_INVALID_KEY', 'a string'],
     ['half a unit', () => limiter.check('a', { cost: 1.5 }), 'SLUICE_INVALID_COST', 'whole number'],
   ] as const)('%s', async (_what, act, code, phrase) => {
     await expectAdvice(act, code, phrase)
@@ -317,8 +317,8 @@ describe.each(APPS)('a request to %s', (_, limit, answer) => {
   })
 
   it.each<[string, object, string, string]>([
-    ['a number', { key: () => 7 }, 'SLUICE_INVALID_KEY', 'Turn the number into a text: String(id).'],
-    ['an object', { key: () => ({ id: 7 }) }, 'SLUICE_INVALID_KEY', 'expected a text, { kind, value } of two texts'],
+    ['a number', { key: () => 7 }, 'SLUICE_INVALID_KEY', 'Turn the number into a string: String(id).'],
+    ['an object', { key: () => ({ id: 7 }) }, 'SLUICE_INVALID_KEY', 'a string, { kind, value } of two strings'],
     ['half a unit', { cost: () => 1.5 }, 'SLUICE_INVALID_COST', 'whole number'],
     ['no number', { cost: () => Number.NaN }, 'SLUICE_INVALID_COST', 'whole number'],
   ])('whose key or cost is %s', async (_what, options, code, phrase) => {
@@ -414,7 +414,7 @@ describe('handlers from Request to Response', () => {
 
   it.each([
     ['nothing', undefined, 'what the handler answered cannot be used; received undefined; expected a Response'],
-    ['a text', 'done', 'Make one of it, such as Response.json(value).'],
+    ['a string', 'done', 'Make one of it, such as Response.json(value).'],
     ['an object', { done: true }, 'Make one of it, such as Response.json(value).'],
   ])('a handler that answers with %s', async (_what, answer, phrase) => {
     const handler = fetchLimit(options)(() => answer as Untyped)

@@ -168,7 +168,7 @@ const WORDS = [
   ...['health', 'reports', 'x', '17'],
 ]
 // Not what Express escapes when it reads a path with a `#` or a whole URL (quotes, braces, `^` and their like): it then
-// hands a router that is mounted at a parameter a text that is cut in the wrong place.
+// hands a router that is mounted at a parameter a string that is cut in the wrong place.
 const ODDITIES = [
   ...['%', '%00', '%20', '%252f', '%c0%af', '%2e', '%2E%2e', '.'],
   ...['#', '?', '?q=/../', '%3f', ':id', 'a*', '@', '~'],

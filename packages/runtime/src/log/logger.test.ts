@@ -72,7 +72,7 @@ describe('Logger', () => {
     ])
   })
 
-  it('writes no secrets: not by name, not in a text, not in what a parent bound', () => {
+  it('writes no secrets: not by name, not in a string, not in what a parent bound', () => {
     const { output, lines } = logAt(0, { redact: ['pin'] })
     const log = new Logger(output, { apiKey: 'hunter2' })
     log.info('connecting to redis://me:hunter2@host', { pinCode: 'hunter2', headers: { Cookie: 'hunter2' } })

@@ -77,7 +77,7 @@ function inView(family: HistogramFamily): HistogramFamily {
   }
 }
 
-/** How a bound is written: OpenMetrics has one text for each number, the older format that of most programs. */
+/** How a bound is written: OpenMetrics has one string for each number, the older format that of most programs. */
 function boundText(bound: number, format: ExpositionFormat): string {
   if (format === 'prometheus') return String(bound)
   const magnitude = Math.abs(bound)

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { ClusterStore } from '../cluster-store.ts'
 import type { RedisConnection } from '../connection/connection.ts'
 import { serverCodeOf } from '../connection/connection.ts'
-import { ScriptStore } from '../script-store.ts'
+import { LuaStore } from '../lua-store.ts'
 import { runAfterIo } from '../system/event-loop.ts'
 import { ScriptRunner } from '../wire/script-runner.ts'
 import { scriptOf } from '../wire/scripts.ts'
@@ -18,7 +18,7 @@ const ALL_BYTES: Buffer = Buffer.from(Array.from({ length: 256 }, (_, byte) => b
 let stores = 0
 
 /** A store over a connection that stays open when the store is closed. */
-export function storeOver(connection: RedisConnection, clock: FakeClock, prefix = 'trial'): ScriptStore | ClusterStore {
+export function storeOver(connection: RedisConnection, clock: FakeClock, prefix = 'trial'): LuaStore | ClusterStore {
   const kept = keptOpen(connection)
   const runner = new ScriptRunner(kept, pause)
   const parts = {
@@ -31,8 +31,8 @@ export function storeOver(connection: RedisConnection, clock: FakeClock, prefix 
     runAfterIo,
     timers: systemTimers,
   }
-  const scriptStore = new ScriptStore(parts)
-  return connection.isCluster ? new ClusterStore(scriptStore, seededRandom(7)) : scriptStore
+  const luaStore = new LuaStore(parts)
+  return connection.isCluster ? new ClusterStore(luaStore, seededRandom(7)) : luaStore
 }
 
 function keptOpen(connection: RedisConnection): RedisConnection {

@@ -21,7 +21,7 @@ describe('the code of an error', () => {
     new Error('DEADBEEF:error'),
     Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', errno: -104, syscall: 'read' }),
     Object.assign(new Error('EPIPE while writing'), { code: 'EPIPE' }),
-    'NOSCRIPT as a text',
+    'NOSCRIPT as a string',
     undefined,
   ])('is none for %s', (error) => {
     expect(serverCodeOf(error)).toBeUndefined()

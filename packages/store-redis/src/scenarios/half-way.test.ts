@@ -7,7 +7,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { connectByUrl } from '../clients/connect-by-url.ts'
 import { ClusterStore } from '../cluster-store.ts'
 import type { RedisConnection } from '../connection/connection.ts'
-import { ScriptStore } from '../script-store.ts'
+import { LuaStore } from '../lua-store.ts'
 import { runAfterIo } from '../system/event-loop.ts'
 import { RedisKeys } from '../wire/call-encoding.ts'
 import { ScriptRunner } from '../wire/script-runner.ts'
@@ -58,7 +58,7 @@ function limitersBehind(gate: Gate): LimiterSet<Name, 'async'> {
     close: () => Promise.resolve(),
   }
   const runner = new ScriptRunner(gated, pause)
-  const scriptStore = new ScriptStore({
+  const luaStore = new LuaStore({
     connection: gated,
     runner,
     prefix,
@@ -68,7 +68,7 @@ function limitersBehind(gate: Gate): LimiterSet<Name, 'async'> {
     runAfterIo,
     timers: systemTimers,
   })
-  return createLimiter<Name, 'async'>({ store: new ClusterStore(scriptStore, seededRandom(1)), rules })
+  return createLimiter<Name, 'async'>({ store: new ClusterStore(luaStore, seededRandom(1)), rules })
 }
 
 /** What is left under each rule, in the eyes of a process that nothing happens to. */

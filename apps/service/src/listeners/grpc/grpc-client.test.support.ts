@@ -100,7 +100,7 @@ export async function failure(call: Promise<unknown>): Promise<GrpcFailure> {
   }
 }
 
-/** The Duration of the peer is a plain message; JSON has it as a text. */
+/** The Duration of the peer is a plain message; JSON has it as a string. */
 function withDurations(answer: unknown): unknown {
   return JSON.parse(
     JSON.stringify(answer, (name, value) =>

@@ -57,7 +57,7 @@ export function grpcErrorOf(error: unknown): GrpcError | undefined {
   return answer && grpcErrorOfAnswer(answer)
 }
 
-/** A text as the header `grpc-message` has it. */
+/** A string as the header `grpc-message` has it. */
 export function encodedMessage(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replaceAll(PLAIN_AGAIN, decodeURIComponent)
 }

@@ -141,7 +141,7 @@ describe('a request', () => {
     ['a length beyond the end', [0x0a, 5, 0x61]],
     ['a length of 4 GB', [0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f]],
     ['a length of 64 bits', [0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]],
-    ['a text that is no UTF-8', [0x0a, 1, 0xff]],
+    ['a string that is no UTF-8', [0x0a, 1, 0xff]],
     ['a fixed number that is cut off', [0x79, 1, 2]],
     ['a group that ends as another', [0x7b, 0x0c]],
     ['an end without a group', [0x7c]],

@@ -27,7 +27,7 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const SHORT_TEXT = 24
 
 /**
- * Reads the fields of one message, or of a message within. It never reads beyond `end`, allocates nothing but texts,
+ * Reads the fields of one message, or of a message within. It never reads beyond `end`, allocates nothing but strings,
  * and throws {@link ProtobufError} where the bytes are no valid message.
  */
 export class ProtobufReader {
@@ -78,7 +78,7 @@ export class ProtobufReader {
     return this.#low !== 0 || this.#high !== 0
   }
 
-  /** A text. Its bytes must be valid UTF-8. */
+  /** A string. Its bytes must be valid UTF-8. */
   string(): string {
     const end = this.#lengthEnd()
     const start = this.#position
@@ -96,7 +96,7 @@ export class ProtobufReader {
     try {
       return UTF8.decode(this.#bytes.subarray(start, end))
     } catch (cause) {
-      throw new ProtobufError('a text is not valid UTF-8', { cause })
+      throw new ProtobufError('a string is not valid UTF-8', { cause })
     }
   }
 
@@ -235,7 +235,7 @@ export class ProtobufWriter {
     this.#length = this.#bytes.writeDoubleLE(value, this.#length)
   }
 
-  /** A text; an empty one is left out, as protobuf does. */
+  /** A string; an empty one is left out, as protobuf does. */
   string(field: number, value: string): void {
     if (value === '') return
     // Names and values of headers. Two calls of Buffer cost more than this loop.
@@ -269,7 +269,7 @@ export class ProtobufWriter {
     this.#length += length
   }
 
-  /** Writes a text of ASCII; false, with nothing written, if it is none. */
+  /** Writes a string of ASCII; false, with nothing written, if it is none. */
   #shortAscii(field: number, value: string): boolean {
     this.#reserve(2 * LONGEST_VARINT + SHORT_TEXT)
     const start = this.#length

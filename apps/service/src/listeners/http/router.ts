@@ -9,7 +9,7 @@ export type PathParameters = Readonly<Record<string, string>>
 /** What happens at one path. */
 export interface Route<Target> {
   /**
-   * The whole path. Every segment is compared byte by byte, or is a name in braces and stands for any text but none.
+   * The whole path. Every segment is compared byte by byte, or is a name in braces and stands for any string but none.
    */
   readonly path: string
   readonly method: string

@@ -30,13 +30,13 @@ export interface ScriptRunner {
   run(script: string, key: string, args: readonly string[]): Promise<unknown>
 }
 
-/** Larger texts are compressed. */
+/** Larger strings are compressed. */
 const COMPRESS_FROM_BYTES = 4096
 
 const COMPRESSED = 'z'
 const PLAIN = '-'
 
-/** A text as it is published. */
+/** A string as it is published. */
 export function packed(body: string): string {
   if (body.length < COMPRESS_FROM_BYTES) return PLAIN + body
   return COMPRESSED + deflateRawSync(body, { level: 1 }).toString('base64')

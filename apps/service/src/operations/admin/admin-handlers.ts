@@ -6,7 +6,7 @@ import type { AdminContext, AdminOptions } from './config-access.ts'
 import { ConfigAccess } from './config-access.ts'
 import { memberHandlers, overrideHandlers } from './overrides-and-members.ts'
 import { namedPartHandlers, rateLimitHandlers } from './rules.ts'
-import { explainHandlers, resetHandlers, usageHandlers } from './usage.ts'
+import { explainHandlers, resetHandlers, usageHandlers } from './usage-explain-reset.ts'
 import { versionHandlers } from './versions.ts'
 
 /** The handlers of every area of the admin API. */
@@ -24,8 +24,8 @@ type AdminHandlers = ReturnType<typeof rateLimitHandlers> &
   ReturnType<typeof resetHandlers>
 
 /**
- * The admin API: reads and changes of the configuration, and questions about it. Who asks was found out before; every
- * change is made in their name, and in force on this node when it is answered.
+ * The admin API: reads and changes the configuration, and answers queries about it. The caller is already
+ * authenticated; every change is made in its name, and is active on this node when it is answered.
  */
 export function adminHandlers(context: ServiceContext, options: AdminOptions = {}): AdminHandlers {
   const parts: AdminContext = {

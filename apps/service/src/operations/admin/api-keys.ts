@@ -6,7 +6,7 @@ import { rejectEnded } from './config-access.ts'
 
 type ApiKeyOperation = 'listApiKeys' | 'createApiKey' | 'rotateApiKey' | 'revokeApiKey'
 
-/** API keys. The secret of a key is in the answer that makes it, and nowhere else. */
+/** API keys. The secret of a key is only in the answer that creates it. */
 export function apiKeyHandlers({ access, context }: AdminContext): OperationHandlers<ApiKeyOperation> {
   return {
     listApiKeys: async ({ parameters }) => pageAnswer(await access.databaseReads.apiKeys.list(parameters)),

@@ -8,12 +8,12 @@ import { authorOf } from './config-access.ts'
 
 /** What notes are written with. */
 export interface AuditNotesParts {
-  /** The database whose audit log it is; undefined where there is none. */
+  /** The database of the audit log; undefined without one. */
   readonly config: Pick<ConfigStore, 'audit'> | undefined
   readonly log: Logger
 }
 
-/** Notes in the audit log what was done to counters and alerts, which are not kept in the database. */
+/** Records actions on counters and alerts in the audit log. The database does not keep these itself. */
 export class AuditNotes {
   readonly #config: Pick<ConfigStore, 'audit'> | undefined
   readonly #log: Logger
@@ -48,7 +48,7 @@ export interface AuditReads {
   readonly access: { readonly databaseReads: Pick<DatabaseReads, 'audit'> }
 }
 
-/** What was done, newest first. */
+/** The audit log, newest first. */
 export function auditHandlers({ access }: AuditReads): OperationHandlers<'listAudit'> {
   return {
     listAudit: async ({ parameters }) => pageAnswer(await access.databaseReads.audit.list(parameters)),

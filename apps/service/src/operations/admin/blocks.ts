@@ -23,7 +23,7 @@ export function blockHandlers(
   }
 }
 
-/** Keeps a block, and enforces it here before it is answered. It counts as one more strike, as every block does. */
+/** Stores a block, and enforces it here before it is answered. Every block counts as one more strike. */
 async function setBlock(
   { access, context, announceBlock, observe }: AdminContext,
   request: OperationRequest<'putBlock'>,
@@ -47,12 +47,12 @@ async function setBlock(
   return adminAnswer(stored, { revision: stored.revision })
 }
 
-/** Entries that are read from the database at once. */
+/** Number of entries per database read. */
 const FEED_PAGE = 1000
 
 /**
- * The blocks of addresses for firewalls, one network on each line. The tag is made of the text: it changes with every
- * block that comes, ends or is lifted.
+ * The blocked addresses for firewalls, one network per line. The tag is derived from the text: it changes with every
+ * block that is added, expires or is lifted.
  */
 async function blockFeed({ access, context }: AdminContext, { headers }: RequestContext): Promise<Answer> {
   const nowMs = context.clock.nowMicros() / MICROS_PER_MS
@@ -89,8 +89,8 @@ function hasTag(header: string | undefined, etag: string): boolean {
 }
 
 /**
- * Lifts a block wherever it holds, and forgets what led to it: also one that only this node knows of, and one that is
- * only in the store, of a rule that has no penalty any more.
+ * Lifts a block everywhere, and forgets what led to it: also one that only this node knows, and one that is only in the
+ * store, of a rule that no longer has a penalty.
  */
 async function liftBlock(
   { access, context, announceBlock }: AdminContext,
@@ -111,7 +111,7 @@ async function liftBlock(
   return removedAnswer()
 }
 
-/** How many blocks there were lately: a block that is forgotten does not count. */
+/** Number of recent blocks: a forgotten block does not count. */
 function strikesOf(block: Block | undefined, nowMs: number): number {
   return block !== undefined && Math.max(block.until, block.forgottenAt) > nowMs ? block.strikes : 0
 }
@@ -120,7 +120,7 @@ const NOTHING_CHANGES =
   'No limit changes: no rule of the enforced version has an incident factor. Set "incident" on rules or on the ' +
   'rule set: "incident": 0.5 halves limits during an incident.'
 
-/** The switch of an incident. */
+/** The incident switch. */
 export function incidentHandlers({ access, context }: AdminContext): OperationHandlers<'getIncident' | 'putIncident'> {
   const answer = (stored: Stored<Incident>): Answer => {
     const affectedRules = context.engine.incidentRules

@@ -20,11 +20,11 @@ import {
   RETRY_AFTER_SECONDS,
 } from '../problems.ts'
 
-/** What the admin API works with besides the context of the service. */
+/** What the admin API needs besides the context of the service. */
 export interface AdminOptions {
-  /** Where the rules come from, when it is no database; needed where `context.config` is undefined. */
+  /** Source of the rules if it is not a database; required if `context.config` is undefined. */
   readonly file?: FileConfigReads
-  /** Where everything else is kept when the rules come from a file. */
+  /** Where everything else is stored if the rules come from a file. */
   readonly database?: FollowedDatabase
   /** Callback for blocks that are set and lifted here. Default: none. */
   readonly announceBlock?: AnnounceBlock
@@ -32,11 +32,11 @@ export interface AdminOptions {
   readonly observe?: PolicyObserver
 }
 
-/** The configuration, as the admin API reads and changes it. */
+/** Access to the configuration for the admin API. */
 export class ConfigAccess {
   readonly #context: ServiceContext
   readonly #options: AdminOptions
-  /** Says whether rules fit into the memory of this service. */
+  /** Checks whether rules fit into the memory of this service. */
   readonly fit: StateSizeCheck
 
   constructor(context: ServiceContext, options: AdminOptions) {
@@ -45,20 +45,20 @@ export class ConfigAccess {
     this.fit = new StateSizeCheck(context.settings)
   }
 
-  /** Rejects rules whose states do not fit; `placeOf` turns a place in them into one in the body of the request. */
+  /** Rejects rules whose states do not fit; `placeOf` maps a path in them to one in the body of the request. */
   rejectUnfit(ruleSet: RuleSet, placeOf: PlaceOf = (path) => path): void {
     const problems = this.fit.problemsOf(ruleSet)
     if (problems.length > 0) throw invalidRuleSet(problems.map((one) => placedProblem(one, placeOf)))
   }
 
-  /** What a file may have: in the file, where the rules come from one, or in the database. */
+  /** What a file can contain: in the file if the rules come from one, else in the database. */
   get reads(): ConfigReads {
     const reads = this.#context.config ?? this.#options.file
     if (reads !== undefined) return reads
     throw notReached()
   }
 
-  /** What no file has: in the database, also where the rules come from a file. */
+  /** What a file cannot contain: in the database, even if the rules come from a file. */
   get databaseReads(): DatabaseReads {
     const reads = this.#context.config ?? this.#options.database?.config
     if (reads !== undefined) return reads
@@ -73,7 +73,7 @@ export class ConfigAccess {
     return await this.#change(request, change, this.#context)
   }
 
-  /** The same for what no file has, which is also changed where the rules come from a file. */
+  /** The same for what a file cannot contain; allowed even if the rules come from a file. */
   async changeInDatabase<T>(
     request: AnyRequest,
     change: (config: ConfigStore, author: Author) => Promise<T>,
@@ -111,25 +111,25 @@ function notReached(): ProblemError {
   })
 }
 
-/** What the handlers of the admin API share. */
+/** Shared parts of the handlers of the admin API. */
 export interface AdminContext {
   readonly context: ServiceContext
   readonly access: ConfigAccess
-  /** Notes in the audit log what was done besides changes of the configuration. */
+  /** Records actions in the audit log other than changes of the configuration. */
   readonly notes: { note(request: AnyRequest, done: ExternalAction): Promise<void> }
   readonly announceBlock: AnnounceBlock
   readonly observe: PolicyObserver
 }
 
-/** Who asks for a change, and why, as the audit log has it. */
+/** Author and reason of a change, for the audit log. */
 export function authorOf({ principal, body }: Pick<AnyRequest, 'principal' | 'body'>): Author {
-  // The table of operations requires a role for every change, so every change has an author.
+  // The operation table requires a role for every change, so every change has an author.
   if (principal === undefined) throw new Error('a change was asked for without an API key')
   const note = typeof body === 'object' && body !== null && 'note' in body ? body.note : undefined
   return { name: principal.name, keyId: principal.id, ...(typeof note === 'string' ? { note } : {}) }
 }
 
-/** What the editor has seen. `current`: the revision of what is there; undefined when nothing is. */
+/** The revision that the editor has seen. `current`: the existing revision; undefined if there is none. */
 export async function seenBy(
   { precondition }: RequestContext,
   current: () => Promise<number | undefined>,
@@ -142,15 +142,15 @@ export async function seenBy(
   return { ifRevision: revision }
 }
 
-/** Rejects a change of something that must be there and is not, or the other way round. */
+/** Rejects a change of something that must exist and does not, or the reverse. */
 export function rejectUnexpected({ precondition }: RequestContext, isThere: boolean): void {
   if (precondition === 'any' && !isThere) throw missing()
   if (precondition === 'none' && isThere) throw changedMeanwhile('something is there already')
 }
 
 /**
- * Does something for which `If-Match` or `If-None-Match` stands in the way when it does not hold: a conflict is 412 for
- * a request that has one, and 409 for others.
+ * Runs a change with `If-Match` or `If-None-Match`: a conflict is 412 for a request with one of them, and 409 for
+ * others.
  */
 export async function underPrecondition<T>({ precondition }: RequestContext, work: () => Promise<T>): Promise<T> {
   try {
@@ -161,16 +161,16 @@ export async function underPrecondition<T>({ precondition }: RequestContext, wor
   }
 }
 
-/** The answer where `If-Match: *` asks for something that is not there. */
+/** The answer if `If-Match: *` requires something that does not exist. */
 function missing(): ProblemError {
   return changedMeanwhile('nothing is there')
 }
 
-/** When something ends that a request asks for. */
+/** The expiry in a request. */
 export interface Expiry {
-  /** Where in the body it stands. */
+  /** Its path in the body. */
   readonly path: string
-  /** Milliseconds since 1970; undefined when it does not end by itself. */
+  /** Milliseconds since 1970; undefined for none. */
   readonly at: number | undefined
 }
 

@@ -1,8 +1,7 @@
 import type { ConfigStore, EntityKey, EntryTable, OverrideKey, Page, Stored } from '@sluice/config-store'
 import type { Override as SentOverride } from '@sluice/contract'
-import { countedEntity as countedByEngine } from '@sluice/core/internal'
+import { countedEntity as countedByEngine, DEFAULT_IPV6_PREFIX_LENGTH } from '@sluice/core/internal'
 import type { Membership, Override } from '@sluice/core/policy'
-import { IPV6_PREFIX_LENGTH } from '../../address-network.ts'
 import type { Answer, AnyRequest, OperationHandlers, OperationRequest } from '../handler.ts'
 import { adminAnswer, pageAnswer, removedAnswer } from '../handler.ts'
 import { invalidRequest, invalidRuleSet, notFound, placedError } from '../problems.ts'
@@ -10,13 +9,13 @@ import type { AdminContext } from './config-access.ts'
 import { rejectEnded, seenBy, underPrecondition } from './config-access.ts'
 import { enforcedRules } from './rules.ts'
 
-/** The entries of one kind: their table, and what one of them is called in a message. */
+/** The entries of one kind: their table, and their name in messages. */
 export interface EntryKind<E, Key> {
   readonly table: (config: ConfigStore) => EntryTable<E, Key>
   readonly noun: string
 }
 
-/** An entry that may end by itself. */
+/** An entry that may expire. */
 interface Ending {
   readonly expiresAt?: number
 }
@@ -66,7 +65,7 @@ async function removeEntry<E, Key extends EntityKey>(
   return removedAnswer()
 }
 
-/** Puts many entries in one step: all of them, or none. They stand in the body under `field`. */
+/** Puts many entries in one step: all of them, or none. `field`: their field in the body. */
 async function putEntries<E extends Key & Ending, Key extends EntityKey>(
   { access, context }: AdminContext,
   request: AnyRequest,
@@ -86,16 +85,16 @@ async function putEntries<E extends Key & Ending, Key extends EntityKey>(
 }
 
 /**
- * The same entry or key with the caller written the way in which requests are counted: an IPv6 address as its network,
- * the names of a joint dimension in one order. So there is one entry for one caller, however it was spelled.
+ * The entry or key with its caller in canonical spelling: an IPv6 address as its network, the names of a joint
+ * dimension sorted. So there is one entry per caller, regardless of spelling.
  */
 export function countedEntity<K extends EntityKey>(key: K): K {
-  return countedByEngine(key, IPV6_PREFIX_LENGTH)
+  return countedByEngine(key, DEFAULT_IPV6_PREFIX_LENGTH)
 }
 
 const MEMBERS: EntryKind<Membership, EntityKey> = { table: ({ members }) => members, noun: 'membership' }
 
-/** Which caller belongs to which tier. */
+/** Membership of callers in tiers. */
 export function memberHandlers(
   parts: AdminContext,
 ): OperationHandlers<'listMembers' | 'putMember' | 'deleteMember' | 'bulkMembers'> {
@@ -141,7 +140,7 @@ async function rejectUnknownTiers(
 
 const OVERRIDES: EntryKind<Override, OverrideKey> = { table: ({ overrides }) => overrides, noun: 'override' }
 
-/** Other numbers for single callers. */
+/** Overrides: other numbers for single callers. */
 export function overrideHandlers(
   parts: AdminContext,
 ): OperationHandlers<'listOverrides' | 'putOverride' | 'deleteOverride' | 'bulkOverrides'> {
@@ -166,16 +165,15 @@ export function overrideHandlers(
 }
 
 /**
- * An override that was sent. Its schema has checked that its windows are durations, which the type of the contract does
- * not say.
+ * An override from a request. Its schema has checked that its windows are durations, which the type of the contract
+ * does not express.
  */
 function checkedOverride(override: SentOverride): Override {
   return override as Override
 }
 
 /**
- * Rejects overrides under which the state of a rule does not fit; `placeOf` turns a place in the list into one in the
- * body.
+ * Rejects overrides under which the state of a rule does not fit; `placeOf` maps a path in the list to one in the body.
  */
 async function rejectUnfit(
   { access }: AdminContext,

@@ -10,7 +10,7 @@ import { invalidRequest, notFound, placedError } from '../problems.ts'
 import type { AdminContext, ConfigAccess } from './config-access.ts'
 import { rejectEnded, rejectUnexpected, underPrecondition } from './config-access.ts'
 
-/** The rules, resource by resource. */
+/** The rules, by resource. */
 export function rateLimitHandlers(
   parts: AdminContext,
 ): OperationHandlers<'listRateLimits' | 'putRateLimits' | 'deleteRateLimits'> {
@@ -44,7 +44,7 @@ export function rateLimitHandlers(
   }
 }
 
-/** Puts rules in the place of all those of the resource. */
+/** Replaces all rules of the resource. */
 async function putRules({ access }: AdminContext, request: OperationRequest<'putRateLimits'>): Promise<Answer> {
   const { resource, rules } = request.body
   let others: readonly PolicyRule[] = []
@@ -76,12 +76,12 @@ function isSame(one: string, other: string): boolean {
   return one === other || nameOf(one) === nameOf(other)
 }
 
-/** The name that a rule for this resource gets is the same for all spellings of it, and for no other. */
+/** The generated rule name for this resource: the same for all its spellings, and for no other resource. */
 function nameOf(resource: string): string {
   return ruleName({ resource, dimension: 'global' })
 }
 
-/** The rules by resource, in the order of the alphabet. */
+/** The rules by resource, in alphabetical order. */
 function byResource({ rules }: RuleSet): readonly RateLimits[] {
   const found = new Map<string, { resource: string; rules: RateLimits['rules'][number][] }>()
   for (const { resource, ...rule } of rules) {
@@ -93,21 +93,21 @@ function byResource({ rules }: RuleSet): readonly RateLimits[] {
   return [...found.values()].sort((one, other) => (one.resource < other.resource ? -1 : 1))
 }
 
-/** The rules that are not for this resource. */
+/** The rules of other resources. */
 function othersThan(resource: string, { rules }: RuleSet): readonly PolicyRule[] {
   return rules.filter((rule) => !isSame(rule.resource, resource))
 }
 
-/** The rule set that is enforced. */
+/** The enforced rule set. */
 export interface EnforcedRules {
-  /** 0 when none is. */
+  /** 0 if there is none. */
   readonly number: number
   readonly ruleSet: RuleSet
 }
 
 const NO_RULES: EnforcedRules = { number: 0, ruleSet: { rules: [] } }
 
-/** Reads the rule set that is enforced. */
+/** Reads the enforced rule set. */
 export async function enforcedRules(access: ConfigAccess): Promise<EnforcedRules> {
   const { versions } = access.reads
   const { enforced } = await versions.current()
@@ -118,14 +118,14 @@ export async function enforcedRules(access: ConfigAccess): Promise<EnforcedRules
 
 /** A change of the rule set. */
 export interface RuleSetEdit {
-  /** The rule set with the change. May be called again; may throw a `ProblemError`. */
+  /** Returns the changed rule set. May be called again; may throw a `ProblemError`. */
   readonly change: (ruleSet: RuleSet) => RuleSet
-  /** By the place in the changed rule set. */
+  /** Maps a path in the changed rule set. */
   readonly placeOf: PlaceOf
 }
 
 /**
- * Makes a version out of the enforced one and enforces it, in one step; resolves with its number. `If-Match` names the
+ * Creates a version from the enforced one and enforces it, in one step; resolves with its number. `If-Match` names the
  * version that the editor has seen.
  */
 async function editRules(access: ConfigAccess, request: AnyRequest, { change, placeOf }: RuleSetEdit): Promise<number> {
@@ -171,7 +171,7 @@ type NamedPartOperation = ListOperation | PutOperation | RemoveOperation
 
 type Named = Tier | Exemption | DenyEntry
 
-/** Where the named parts of one kind stand in a rule set. */
+/** Path of the named parts of one kind in a rule set. */
 type NamedField = 'tiers' | 'exemptions' | 'denyList'
 
 interface NamedPartHandlers {
@@ -181,8 +181,8 @@ interface NamedPartHandlers {
 }
 
 /**
- * The handlers of one kind of named parts, one of which messages call `noun`. A change of one puts it where it stood,
- * because of exemptions and deny entries the first that matches counts; a new one comes last.
+ * The handlers of one kind of named parts, called `noun` in messages. A changed part keeps its position, because the
+ * first matching exemption or deny entry applies; a new one is appended.
  */
 function namedParts({ access, context }: AdminContext, field: NamedField, noun: string): NamedPartHandlers {
   return {

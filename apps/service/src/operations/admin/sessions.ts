@@ -14,7 +14,7 @@ import type { AuditNotes } from './audit.ts'
 /** The operations on sessions. */
 type SessionOperation = 'signIn' | 'session' | 'signOut' | 'listSessions' | 'endSession'
 
-/** What these handlers need. */
+/** Dependencies of these handlers. */
 export interface SessionHandlerParts {
   readonly sessions: Sessions
   readonly authenticator: Pick<Authenticator, 'authenticateKey'>
@@ -23,7 +23,7 @@ export interface SessionHandlerParts {
 
 const NOBODY: SessionState = { isSignedIn: false }
 
-/** Signing in and out, and who is signed in. */
+/** Sign-in, sign-out, and the current session. */
 export function sessionHandlers(parts: SessionHandlerParts): OperationHandlers<SessionOperation> {
   const { sessions, authenticator, notes } = parts
 

@@ -21,7 +21,7 @@ type VersionOperation =
   | 'rollbackVersion'
   | 'importVersion'
 
-/** The versions of the rule set: drafts, and the way from there to being enforced. */
+/** The versions of the rule set: drafts, stages and rollback. */
 export function versionHandlers(parts: AdminContext): OperationHandlers<VersionOperation> {
   const { access } = parts
   return {
@@ -49,7 +49,7 @@ export function versionHandlers(parts: AdminContext): OperationHandlers<VersionO
 
 async function keepDraft({ access }: AdminContext, request: OperationRequest<'createVersion'>): Promise<Answer> {
   const { basedOn } = request.body
-  // The schema of the engine has checked it, which the type of the contract does not say.
+  // The schema of the engine has checked it, which the type of the contract does not express.
   const ruleSet = request.body.ruleSet as RuleSet
   access.rejectUnfit(ruleSet, (path) => `/ruleSet${path}`)
   const approve = approvalOf(request)
@@ -80,7 +80,7 @@ async function stage({ access }: AdminContext, request: OperationRequest<'stageV
     try {
       return await versions.stage(number, { ...change, ...seen }, author)
     } catch (error) {
-      // Two things are a conflict: that it was moved since it was seen, and that it cannot be moved as things are.
+      // There are two conflicts: its stage changed since it was read, or the transition is not allowed.
       if (seen.ifRevision === undefined || !isSluiceError(error, 'SLUICE_CONFLICT')) throw error
       const now = await revision()
       throw now === seen.ifRevision ? error : changedMeanwhile(`now it is revision ${now}`)
@@ -90,8 +90,8 @@ async function stage({ access }: AdminContext, request: OperationRequest<'stageV
 }
 
 /**
- * Goes back. `If-Match` has the number of the enforced version that the editor has seen, and the `ETag` that of the new
- * one.
+ * Rolls back. `If-Match` has the number of the enforced version that the editor has seen, and the `ETag` that of the
+ * new one.
  */
 async function rollBack({ access }: AdminContext, request: OperationRequest<'rollbackVersion'>): Promise<Answer> {
   const { to } = request.body
@@ -104,7 +104,7 @@ async function rollBack({ access }: AdminContext, request: OperationRequest<'rol
     try {
       return await versions.rollback(author, { ...options, ...(approve && { approve }) })
     } catch (error) {
-      // Two things are a conflict: that another one is enforced by now, and that there is no way back to the one named.
+      // There are two conflicts: another version is enforced by now, or there is no previous version.
       if (ifVersion === undefined || !isSluiceError(error, 'SLUICE_CONFLICT')) throw error
       const now = (await enforced()) ?? 0
       throw now === ifVersion ? error : changedMeanwhile(now === 0 ? 'none is enforced' : `version ${now} is enforced`)
@@ -113,7 +113,7 @@ async function rollBack({ access }: AdminContext, request: OperationRequest<'rol
   return adminAnswer(version, { revision: version.number })
 }
 
-/** Makes a draft of the enforced rules, with the domains of these files in the place of theirs. */
+/** Creates a draft of the enforced rules, with their domains replaced by those of these files. */
 async function importFiles({ access }: AdminContext, request: OperationRequest<'importVersion'>): Promise<Answer> {
   const { files, mergeDomains = false } = request.body
   const { domains } = importEnvoyYaml(files, { mergeDomains })
@@ -135,7 +135,7 @@ function noLimits(files: ImportRequest['files']): ProblemError {
   return invalidRuleSet(files.map(({ name }) => ({ path: `${name}#/descriptors`, received: 'no limits', expected })))
 }
 
-/** It may have been made by a node with more room, or with one thread. */
+/** It may have been created by a node with more memory, or with one thread. */
 async function rejectUnfitVersion(access: ConfigAccess, number: number): Promise<void> {
   const version = await access.reads.versions.get(number)
   if (version !== undefined) access.rejectUnfit(version.ruleSet)
@@ -159,15 +159,15 @@ function draftAnswer(version: Version): Answer {
   return adminAnswer(version, { status: 201, revision: version.revision, headers })
 }
 
-/** The parts of a rule set that only an admin changes, and what they are called in messages. */
+/** The parts of a rule set that only an admin may change, and their names in messages. */
 const RESERVED: readonly (readonly [part: 'exemptions' | 'denyList', name: string])[] = [
   ['exemptions', 'exemptions'],
   ['denyList', 'deny list'],
 ]
 
 /**
- * Rejects a rule set that changes parts of the enforced one which the caller may not change. Undefined for an admin,
- * who may change everything.
+ * Rejects a rule set that changes parts which the caller may not change. Undefined for an admin, who may change
+ * everything.
  */
 function approvalOf({ principal }: RequestContext): VersionApproval | undefined {
   if (principal?.role === 'admin') return undefined

@@ -68,7 +68,7 @@ function settlementAnswer({ outcome, corrected }: Settlement): Answer {
 const TOO_LONG = problemAnswer('SLUICE_HTTP_INVALID_REQUEST', {
   detail:
     'The limits and identities of this call do not fit into a reservation id. What was taken is given back. Name ' +
-    'callers by shorter texts, or let fewer rules hold for this resource.',
+    'callers by shorter strings, or let fewer rules hold for this resource.',
   errors: [
     {
       path: '',

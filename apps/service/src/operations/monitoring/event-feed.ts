@@ -46,7 +46,7 @@ export interface EventFeedParts<Taken> {
 
 /** Who reads a stream. */
 export interface FeedReader {
-  /** The id of the last event that it has seen, as the client says: any text. */
+  /** The id of the last event that it has seen, as the client says: any string. */
   readonly lastEventId: string | undefined
   /** Whether it may go on to read; asked before each event. */
   readonly mayRead: () => boolean

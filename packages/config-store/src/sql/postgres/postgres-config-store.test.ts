@@ -1,7 +1,7 @@
 import type { PostgresServer } from '@sluice/testing/servers'
 import { startPostgres } from '@sluice/testing/servers'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
-import { openConfigStore } from '../../open.ts'
+import { openConfigStore } from '../../open-config-store.ts'
 import { describeConfigStore } from '../config-store.suite.test.support.ts'
 
 let server: PostgresServer

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { openConfigStore } from '../../open.ts'
+import { openConfigStore } from '../../open-config-store.ts'
 import { describeConfigStore } from '../config-store.suite.test.support.ts'
 
 describeConfigStore('a SQLite file', {

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { ConfigStore } from '../../config-store.ts'
-import { openConfigStore } from '../../open.ts'
+import { openConfigStore } from '../../open-config-store.ts'
 import { until } from '../../waiting.test.support.ts'
 import { newFile, openDriver } from '../driver.test.support.ts'
 

@@ -1,6 +1,6 @@
 // Run as a process or a thread of its own, next to others, with an address, a name and a number of changes.
 import { workerData } from 'node:worker_threads'
-import { openConfigStore } from '../../open.ts'
+import { openConfigStore } from '../../open-config-store.ts'
 
 const [url, name, changes] = (workerData ?? process.argv.slice(2)) as [string, string, string]
 const store = await openConfigStore(url)

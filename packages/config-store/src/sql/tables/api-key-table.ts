@@ -216,12 +216,12 @@ function lastAdmin({ id, expiresAt }: ApiKey): SluiceError {
 
 function checkNewKey({ name, role, tenant, tier, expiresAt }: NewApiKey): void {
   if (typeof name !== 'string' || name.length === 0 || name.length > LONGEST_NAME) {
-    throw invalid('the name of an API key cannot be used', name, `a text of 1 to ${LONGEST_NAME} characters`)
+    throw invalid('the name of an API key cannot be used', name, `a string of 1 to ${LONGEST_NAME} characters`)
   }
   if (!ROLES.includes(role)) throw invalid('the role of an API key is unknown', role, ROLES.join(', '))
   for (const [part, value] of Object.entries({ tenant, tier })) {
     if (value !== undefined && (typeof value !== 'string' || value.length === 0)) {
-      throw invalid(`"${part}" of an API key cannot be used`, value, 'a text that is not empty')
+      throw invalid(`"${part}" of an API key cannot be used`, value, 'a non-empty string')
     }
   }
   if (expiresAt !== undefined && !Number.isFinite(expiresAt)) {

@@ -1,33 +1,32 @@
 import { isUnknown, type Remaining } from '../../limiter/decision.ts'
 import type { Limit } from '../../rule/limit.ts'
-import { createBatch, createItem } from '../../store/batch.ts'
-import { receiptOf } from '../../store/receipt.ts'
+import { createBatch, createItem, receiptOf } from '../../store/batch.ts'
 import type { Batch, Item, Receipt } from '../../store/store.ts'
 import { MICROS_PER_SECOND } from '../../system/clock-and-timers.ts'
 
-/** What kind of question. */
-interface QuestionKind {
+/** How a batch is decided. */
+interface BatchKind {
   readonly isTogether: boolean
   readonly isShadow: boolean
-  /** Takes what is left where that is less than the cost. */
+  /** Whether to charge the remaining units if they are fewer than the cost. */
   readonly partial: boolean
 }
 
-/** Limits of a request that are decided in one step: all that are enforced together, or one on its own. */
+/** Limits of a request that are decided in one step: all enforced ones together, or a single other one. */
 export class DescriptorBatch {
   readonly batch: Batch
-  /** Whether all enforced limits belong here. */
+  /** Whether it is the batch of all enforced limits. */
   readonly isTogether: boolean
-  /** Whether it is measured only: no answer is needed. */
+  /** Whether it is only measured: the request does not need its result. */
   readonly isShadow: boolean
-  /** False when the store gave no answer. */
+  /** False if the store did not answer. */
   isAnswered = true
   readonly #items: Item[] = []
-  /** Units asked for, by item: those of an item itself are lowered when it takes only what is left. */
+  /** Units requested, by item. `cost` of an item is lower after a partial charge. */
   readonly #wanted: number[] = []
   #isGivenBack = false
 
-  constructor({ isTogether, isShadow, partial }: QuestionKind) {
+  constructor({ isTogether, isShadow, partial }: BatchKind) {
     this.isTogether = isTogether
     this.isShadow = isShadow
     this.batch = createBatch(this.#items)
@@ -35,12 +34,12 @@ export class DescriptorBatch {
     this.batch.partial = partial
   }
 
-  /** Whether it is asked in this way. */
-  isLike({ isShadow, partial }: Omit<QuestionKind, 'isTogether'>): boolean {
+  /** Whether it is decided in this way. */
+  isLike({ isShadow, partial }: Omit<BatchKind, 'isTogether'>): boolean {
     return this.isShadow === isShadow && this.batch.partial === partial
   }
 
-  /** The question that a counter is part of, or -1. */
+  /** Index of the item for a counter, or -1. */
   indexOf(limit: Limit, key: string): number {
     for (let index = 0; index < this.#items.length; index++) {
       const item = this.#items[index]!
@@ -49,7 +48,10 @@ export class DescriptorBatch {
     return -1
   }
 
-  /** Asks for units of a counter; those of one counter add up, and the smallest of its limits holds. Returns where. */
+  /**
+   * Adds units of a counter and returns the index of its item. Units of the same counter add up; the smallest of its
+   * limits applies.
+   */
   add(limit: Limit, key: string, units: number): number {
     if (units > 0) this.batch.charge = true
     const index = this.indexOf(limit, key)
@@ -65,8 +67,8 @@ export class DescriptorBatch {
   }
 
   /**
-   * Whether the limit denies. A counter never passes its limit here, because a denied call costs nothing; so one that
-   * is used up is over when it is only asked about.
+   * Whether the limit denies. A counter never exceeds its limit here, because a denied call costs nothing. So a used-up
+   * counter counts as over when it is only peeked at.
    */
   isOver(index: number): boolean {
     if (!this.isAnswered) return false
@@ -75,7 +77,7 @@ export class DescriptorBatch {
     return this.#wanted[index] === 0 ? verdict.remaining === 0 : cost < this.#wanted[index]!
   }
 
-  /** Units left, as they really are: a verdict that allows has counted a charge, which may not have been made. */
+  /** Units that really remain: an allowing verdict includes a charge, which may not have been made. */
   remaining(index: number): Remaining {
     const { verdict, blockedUntil, cost } = this.#items[index]!
     if (!this.isAnswered || isUnknown(this.batch)) return null
@@ -86,17 +88,17 @@ export class DescriptorBatch {
   resetAfterSeconds(index: number): number {
     if (!this.isAnswered) return 0
     const { verdict, at } = this.#items[index]!
-    // In a window that slides, a denied call may be repeated before all of it is free again.
+    // In a sliding window, a denied call can be repeated before the whole window is free again.
     const untilMicros = verdict.ruling === 'allowed' ? verdict.resetAt : Math.min(verdict.resetAt, verdict.retryAt)
     return Math.max(0, Math.ceil((untilMicros - (at || this.batch.now)) / MICROS_PER_SECOND))
   }
 
-  /** Whether units were taken, and not given back. */
+  /** Whether units were charged and not returned. */
   get isCharged(): boolean {
     return this.isAnswered && this.batch.allowed && this.batch.charge && !this.#isGivenBack
   }
 
-  /** What to settle at nothing, so that everything is given back. From now on it counts as such. */
+  /** The batch to settle at 0, which returns everything. It counts as returned from now on. */
   giveBack(): Receipt {
     this.#isGivenBack = true
     return receiptOf(this.batch)

@@ -3,50 +3,50 @@ import type { Failure } from '../../store/store.ts'
 import type { CurrentLimit, DescriptorRule } from './descriptor-rule.ts'
 import type { MatchKind } from './descriptor-tree.ts'
 
-/** Free data of descriptor rules. */
+/** Metadata of descriptor rules: any JSON. */
 export type DescriptorMetadata = Readonly<Record<string, unknown>>
 
 /** `over`: denied. */
 export type DescriptorCode = 'ok' | 'over'
 
-/** How one descriptor stands. */
+/** Status of one descriptor. */
 export interface DescriptorStatus {
-  /** What to answer: never `over` in shadow. In quota mode, one that is over need not deny the request. */
+  /** The code to answer with: never `over` in shadow. In quota mode, `over` does not have to deny the request. */
   readonly code: DescriptorCode
-  /** Whether the limit itself says no, whatever is answered. */
+  /** Whether the limit itself denies, whatever the answer is. */
   readonly isOver: boolean
-  /** Whether the request is denied because of it. */
+  /** Whether it denies the request. */
   readonly denies: boolean
   /** `replaced`: another limit of the request took its place. */
   readonly matched: MatchKind | 'replaced'
-  /** Undefined when nothing was counted. */
+  /** Undefined if nothing was counted. */
   readonly limit: CurrentLimit | undefined
   /**
-   * Units left: 0 when nothing was counted, 4,294,967,295 when the rule does not limit. Null when the store did not
-   * answer and the request was allowed without it.
+   * Units left: 0 if nothing was counted, 4,294,967,295 if the rule does not limit. Null if the store did not answer
+   * and the request was allowed without it.
    */
   readonly remaining: Remaining
   /**
-   * Whole seconds, rounded up: until all is free again or, when denied, until the call can be repeated. 0 when nothing
-   * was counted, and when it is unknown.
+   * Whole seconds, rounded up: until the limit is fully available or, if denied, until the call can be repeated. 0 if
+   * nothing was counted or the time is unknown.
    */
   readonly resetAfterSeconds: number
-  /** The rule that was found, or made of the limit that came with the request; undefined when there is none. */
+  /** The matching rule, or the limit that the request itself carries. Undefined if there is none. */
   readonly rule: DescriptorRule | undefined
 }
 
-/** The answer to a request by descriptors. */
+/** The decision on a request with descriptors. */
 export interface DescriptorDecision {
   readonly code: DescriptorCode
-  /** One for each descriptor, in their order. */
+  /** One per descriptor, in their order. */
   readonly statuses: readonly DescriptorStatus[]
-  /** The first status with the least left, used for headers. Undefined when nothing was counted. */
+  /** The first status with the fewest remaining units, used for headers. Undefined if nothing was counted. */
   readonly least: DescriptorStatus | undefined
   /**
-   * The metadata of the rules that count here and have room, such as the backends whose quota is not used up. Of two
-   * values of one name, the first stands; objects are merged. Undefined when there is none.
+   * Metadata of the matching rules that are not used up, such as backends that still have quota. Of two values with the
+   * same name the first one wins; objects are merged. Undefined if there is none.
    */
   readonly metadata: DescriptorMetadata | undefined
-  /** Set when the store could not be asked and this was decided without it; else undefined. */
+  /** Set if the decision was made without the store. */
   readonly failure: Failure | undefined
 }

@@ -10,40 +10,40 @@ import { type DescriptorCharge, DescriptorPlan, type DescriptorRefund } from './
 import { checkDescriptorRequest, type DescriptorRequest } from './descriptor-request.ts'
 import type { DescriptorTree } from './descriptor-tree.ts'
 
-/** What decides: the limits and where their counters live. */
+/** The limits, and where their counters are kept. */
 export interface DescriptorSource<M extends Mode> {
   readonly store: Store<M>
   readonly tree: DescriptorTree
 }
 
-/** How a request is decided. */
+/** How to decide a request. */
 export interface DescriptorOptions {
   /**
-   * Default: `allowed`, a denied request costs nothing. `always`: what is charged has happened already, such as the
-   * tokens of an answer that was sent. Then every limit is charged on its own, whatever the others say; one that has
-   * less left is used up, and says that it is over.
+   * Default: `allowed`, so a denied request costs nothing. `always`: the charge is for something that has already
+   * happened, such as the tokens of an answer that was sent. Then each limit is charged separately, whatever the others
+   * decide; a limit with fewer remaining units is used up and reported as over.
    */
   readonly charge?: DescriptorCharge
-  /** Whether the store answers by its `urgentDeadlineMs`. Default: false. */
+  /** Whether the store must answer within its `urgentDeadlineMs`. Default: false. */
   readonly isUrgent?: boolean
 }
 
 /**
- * Decides a request by descriptors, as the Envoy rate limit protocol has it.
+ * Decides a request with descriptors, as defined by the Envoy rate limit protocol.
  *
- * - All limits that are neither in shadow nor in quota mode are charged together in one atomic step, or none is. Those
- *   in shadow and in quota mode are decided each on its own. What they took is given back when the request is denied,
- *   so that a denied request costs nothing anywhere; another request may meet those units in between.
- * - A limit with `drain` is charged on its own: of more hits than are left it takes what is left, and keeps it although
- *   the request is denied.
- * - It is denied when any limit that is neither in shadow nor in quota mode is over, or when every one in quota mode
- *   is.
- * - Descriptors that count under one key add up. A descriptor with 0 units only asks, and is over when nothing is left.
- * - What descriptors with `isNegativeHits` give back is given back first, each counter on its own.
- * - An unknown domain, and a descriptor that nothing was found for, limit nothing.
+ * - All limits that are neither in shadow nor in quota mode are charged in one atomic step, or none is. Limits in
+ *   shadow and in quota mode are decided separately. Their charges are returned when the request is denied, so a denied
+ *   request costs nothing; until then other requests see these units as used.
+ * - A limit with `drain` is charged separately: of more hits than remain it takes what remains, and keeps it although the
+ *   request is denied.
+ * - A request is denied if any limit that is neither in shadow nor in quota mode is over, or if all limits in quota
+ *   mode are.
+ * - Descriptors with the same key add up. A descriptor with 0 units does not charge, and is over if nothing remains.
+ * - Descriptors with `isNegativeHits` return their units first, each counter separately.
+ * - Unknown domains and descriptors without a matching rule do not limit.
  *
- * `SLUICE_INVALID_OPTION` when the domain is empty or there are no descriptors; rejects as the store does when the
- * store cannot be asked. Limits in shadow never make it fail.
+ * Throws `SLUICE_INVALID_OPTION` if the domain is empty or there are no descriptors. Rejects like the store if the
+ * store fails. Limits in shadow never cause a failure.
  */
 export function decideDescriptors<M extends Mode>(
   source: DescriptorSource<M>,
@@ -53,7 +53,7 @@ export function decideDescriptors<M extends Mode>(
   checkDescriptorRequest(request)
   const { store, tree } = source
   const plan = new DescriptorPlan(tree, request, { charge: chargeOf(options), isUrgent: options?.isUrgent ?? false })
-  if (plan.questions.length === 0) return deliver(store, plan.decision())
+  if (plan.batches.length === 0) return deliver(store, plan.decision())
   if (store.mode === 'sync') return decideNow(store as Store<'sync'>, plan) as Answer<M, DescriptorDecision>
   return decideLater(store as Store<'async'>, plan) as Answer<M, DescriptorDecision>
 }
@@ -77,50 +77,48 @@ function chargeOf(options: DescriptorOptions | undefined): DescriptorCharge {
 
 function decideNow(store: Store<'sync'>, plan: DescriptorPlan): DescriptorDecision {
   for (const refund of plan.refunds() ?? []) giveUnits(store, refund)
-  for (const { batch } of plan.questions) store.decide(batch)
+  for (const { batch } of plan.batches) store.decide(batch)
   plan.judge()
-  for (const question of plan.owed) store.settle(question.giveBack(), nothingOf(question))
+  for (const batch of plan.owed) store.settle(batch.giveBack(), nothingOf(batch))
   return plan.decision()
 }
 
 async function decideLater(store: Store<'async'>, plan: DescriptorPlan): Promise<DescriptorDecision> {
-  const { questions } = plan
+  const { batches } = plan
   const refunds = plan.refunds()
   if (refunds !== undefined) await Promise.all(refunds.map((refund) => giveUnits(store, refund)))
-  if (questions.length === 1 && !questions[0]!.isShadow) await store.decide(questions[0]!.batch)
-  else await askAll(store, questions)
+  if (batches.length === 1 && !batches[0]!.isShadow) await store.decide(batches[0]!.batch)
+  else await decideAll(store, batches)
   plan.judge()
   const { owed } = plan
   if (owed.length > 0) await giveBack(store, owed)
   return plan.decision()
 }
 
-/** Asks everything at once. When an answer that is needed does not come, what the others took is given back. */
-async function askAll(store: Store<'async'>, questions: readonly DescriptorBatch[]): Promise<void> {
-  const outcomes = await Promise.allSettled(questions.map(({ batch }) => store.decide(batch)))
+/** Sends all batches at once. If a required one fails, the charges of the others are returned. */
+async function decideAll(store: Store<'async'>, batches: readonly DescriptorBatch[]): Promise<void> {
+  const outcomes = await Promise.allSettled(batches.map(({ batch }) => store.decide(batch)))
   let failed: PromiseRejectedResult | undefined
   for (const [index, outcome] of outcomes.entries()) {
     if (outcome.status === 'fulfilled') continue
-    const question = questions[index]!
-    question.isAnswered = false
-    if (!question.isShadow) failed ??= outcome
+    const batch = batches[index]!
+    batch.isAnswered = false
+    if (!batch.isShadow) failed ??= outcome
   }
   if (failed === undefined) return
   await giveBack(
     store,
-    questions.filter(({ isCharged }) => isCharged),
+    batches.filter(({ isCharged }) => isCharged),
   )
   throw failed.reason
 }
 
-/**
- * A denial stands even when units cannot be given back: until the window ends they count as used, which admits nothing.
- */
+/** A denial stands even if units cannot be returned: they count as used until the window ends, which admits nothing. */
 async function giveBack(store: Store<'async'>, charged: readonly DescriptorBatch[]): Promise<void> {
-  await Promise.allSettled(charged.map((question) => store.settle(question.giveBack(), nothingOf(question))))
+  await Promise.allSettled(charged.map((batch) => store.settle(batch.giveBack(), nothingOf(batch))))
 }
 
-/** Gives back what was used last. The store never gives back more than was used. */
+/** Returns the most recently used units. The store never returns more than was used. */
 function giveUnits<M extends Mode>(store: Store<M>, { limit, key, units }: DescriptorRefund): Answer<M, Settlement> {
   const charges = [{ limit, key, at: LATEST, cost: units, mark: 0 }]
   return settle(store, { holder: 0, held: false, leaseMicros: 0, charges }, [0])

@@ -4,13 +4,10 @@ import type { Limit } from '../../rule/limit.ts'
 import { compileRule } from '../../rule-kinds.ts'
 import type { DescriptorAlgorithm, DescriptorUnit } from '../rule-set/descriptor-domain.ts'
 
-/** Largest number of requests per unit: the protocol has 32 bits for it. */
+/** Maximum number of requests per unit: a 32-bit field in the protocol. */
 export const LARGEST_PER_UNIT = 4_294_967_295
 
-/**
- * Windows are cut at multiples of these since 1970; a month is 30 days and a year 365, as the protocol's first server
- * has it.
- */
+/** Windows start at multiples of these since 1970. As in envoyproxy/ratelimit, a month has 30 days and a year 365. */
 const UNIT_SECONDS: Readonly<Record<DescriptorUnit, number>> = {
   second: 1,
   minute: 60,
@@ -23,22 +20,22 @@ const UNIT_SECONDS: Readonly<Record<DescriptorUnit, number>> = {
 
 const UNITS = Object.keys(UNIT_SECONDS) as readonly DescriptorUnit[]
 
-/** A domain's name that can stand in the name of a rule as it is. */
+/** A domain name that is valid inside a rule name. */
 const PLAIN_NAME = /^[A-Za-z0-9_.:/*@-]{1,80}$/
 
 const MS_PER_SECOND = 1000
 
-/** Limits kept to be used again. Requests may bring any number of them along. */
+/** Maximum number of cached limits. Requests may carry any number of different ones. */
 const MOST_KEPT = 1000
 
-/** So much in each window, by an algorithm. */
+/** A number of requests per window, with an algorithm. */
 export interface RequestsPerWindow {
   readonly windowMs: number
   readonly requestsPerUnit: number
   readonly algorithm: DescriptorAlgorithm
 }
 
-/** So much in each window of a unit. */
+/** A number of requests per unit. */
 export interface RequestsPerUnit {
   readonly unit: DescriptorUnit
   /** Whole, 0 to 4,294,967,295. 0 denies all. */
@@ -46,8 +43,8 @@ export interface RequestsPerUnit {
 }
 
 /**
- * The limits of one domain. Their counters belong to domain, unit and key, not to the place in the tree: when a rule is
- * changed, moved or made more specific, callers go on with what they have used.
+ * The limits of one domain. Counters belong to domain, unit and key, not to the position in the tree: if a rule is
+ * changed, moved or made more specific, callers keep what they have used.
  */
 export class DomainLimits {
   readonly #name: string
@@ -57,7 +54,10 @@ export class DomainLimits {
     this.#name = nameOf(domain)
   }
 
-  /** The same object for the same numbers, as a rule. `SLUICE_INVALID_OPTION` when they cannot be used. */
+  /**
+   * The limit for these numbers as a rule; equal numbers give the same object. Throws `SLUICE_INVALID_OPTION` for
+   * invalid ones.
+   */
   of({ unit, requestsPerUnit }: RequestsPerUnit): Limit {
     const id = `${requestsPerUnit} ${unit}`
     const kept = this.#kept.get(id)
@@ -68,7 +68,7 @@ export class DomainLimits {
     return limit
   }
 
-  /** The limit of a window that is no unit, or of another algorithm. It has counters of its own. */
+  /** A limit with a custom window or another algorithm. It has separate counters. */
   ofWindow({ windowMs, requestsPerUnit, algorithm }: RequestsPerWindow): Limit {
     const rule = { algorithm, limit: requestsPerUnit, window: windowMs } as const
     return compileRule(`descriptors:${algorithm}:${windowMs}ms:${this.#name}`, rule)[0]!
@@ -95,7 +95,7 @@ export class DomainLimits {
   }
 }
 
-/** The unit that is as long as a window; undefined if there is none. */
+/** The unit with the length of a window; undefined if there is none. */
 export function unitOf(windowMs: number): DescriptorUnit | undefined {
   const seconds = windowMs / MS_PER_SECOND
   return UNITS.find((unit) => UNIT_SECONDS[unit] === seconds)
@@ -106,7 +106,10 @@ export function unitMs(unit: DescriptorUnit): number {
   return UNIT_SECONDS[unit] * MS_PER_SECOND
 }
 
-/** The domain as part of a rule's name. Two domains may not meet in it: what would be lost is made up for by a hash. */
+/**
+ * The domain as part of a rule name. Different domains must stay different, so a hash replaces what the name cannot
+ * contain.
+ */
 function nameOf(domain: string): string {
   if (PLAIN_NAME.test(domain)) return domain
   const { space0, space1 } = nameSpace(domain)

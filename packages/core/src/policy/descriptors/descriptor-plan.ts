@@ -8,7 +8,7 @@ import type { DescriptorRequest, RequestDescriptor } from './descriptor-request.
 import type { CurrentLimit, DescriptorRule } from './descriptor-rule.ts'
 import type { DescriptorMatch, DescriptorTree, MatchKind } from './descriptor-tree.ts'
 
-/** One descriptor of a request: what was found for it, which question it is part of, and in the end its status. */
+/** One descriptor of a request: its match, its batch and, in the end, its status. */
 class AskedDescriptor implements DescriptorStatus {
   code: DescriptorCode = 'ok'
   isOver = false
@@ -21,7 +21,7 @@ class AskedDescriptor implements DescriptorStatus {
   readonly #key: string
   readonly #units: number
   readonly #isRefund: boolean
-  #question: DescriptorBatch | undefined = undefined
+  #batch: DescriptorBatch | undefined = undefined
   #index = 0
 
   constructor(match: DescriptorMatch, units: number, isRefund: boolean) {
@@ -37,52 +37,52 @@ class AskedDescriptor implements DescriptorStatus {
     return this.rule?.quota === true && this.matched !== 'replaced' && !this.#isRefund
   }
 
-  /** Units to give back before the decision. Undefined if it takes units. */
+  /** Units to return before the decision. Undefined if it charges units. */
   get refund(): DescriptorRefund | undefined {
     if (!this.#isRefund || this.matched !== 'limit' || this.#units === 0) return undefined
     return { limit: this.rule!.limit!, key: this.#key, units: this.#units }
   }
 
-  /** Whether its limit alone decides on the request. */
+  /** Whether its limit alone decides the request. */
   get isEnforced(): boolean {
     return this.rule?.quota !== true && this.rule?.shadow !== true
   }
 
-  askIn(question: DescriptorBatch): void {
-    this.#question = question
-    this.#index = question.add(this.rule!.limit!, this.#key, this.#isRefund ? 0 : this.#units)
+  addTo(batch: DescriptorBatch): void {
+    this.#batch = batch
+    this.#index = batch.add(this.rule!.limit!, this.#key, this.#isRefund ? 0 : this.#units)
   }
 
-  /** Whether a question is about its counter. */
-  isAskedIn(question: DescriptorBatch): boolean {
-    return question.indexOf(this.rule!.limit!, this.#key) >= 0
+  /** Whether a batch contains its counter. */
+  isCountedIn(batch: DescriptorBatch): boolean {
+    return batch.indexOf(this.rule!.limit!, this.#key) >= 0
   }
 
   judge(): void {
-    if (this.#question !== undefined && !this.#isRefund) this.isOver = this.#question.isOver(this.#index)
+    if (this.#batch !== undefined && !this.#isRefund) this.isOver = this.#batch.isOver(this.#index)
   }
 
-  /** Writes down how it stands, once it is known whether the request is let through. */
+  /** Sets the status, once it is known whether the request is allowed. */
   finish(isDeniedForQuotas: boolean): void {
-    const question = this.#question
-    if (question === undefined) return
+    const batch = this.#batch
+    if (batch === undefined) return
     this.limit = this.rule!.current
-    this.remaining = question.remaining(this.#index)
-    this.resetAfterSeconds = question.resetAfterSeconds(this.#index)
+    this.remaining = batch.remaining(this.#index)
+    this.resetAfterSeconds = batch.resetAfterSeconds(this.#index)
     if (!this.isOver || this.rule!.shadow) return
     this.code = 'over'
     this.denies = this.isEnforced || isDeniedForQuotas
   }
 }
 
-/** Units of a counter to give back. */
+/** Units of a counter to return. */
 export interface DescriptorRefund {
   readonly limit: Limit
   readonly key: string
   readonly units: number
 }
 
-/** How the units of a request are taken. */
+/** How the units of a request are charged. */
 export type DescriptorCharge = 'allowed' | 'always'
 
 interface DescriptorPlanOptions {
@@ -92,9 +92,9 @@ interface DescriptorPlanOptions {
 
 const NONE: readonly DescriptorBatch[] = []
 
-/** The batches that a request needs, and how to read their decisions. */
+/** The batches that a request needs, and how to interpret their decisions. */
 export class DescriptorPlan {
-  readonly questions: DescriptorBatch[] = []
+  readonly batches: DescriptorBatch[] = []
   readonly #asked: AskedDescriptor[] = []
   readonly #charge: DescriptorCharge
   readonly #isUrgent: boolean
@@ -115,7 +115,7 @@ export class DescriptorPlan {
     for (let index = 0; index < this.#asked.length; index++) this.#place(this.#asked[index]!)
   }
 
-  /** Units to give back before the batches are sent. Undefined if there are none. */
+  /** Units to return before the batches are sent. Undefined if there are none. */
   refunds(): readonly DescriptorRefund[] | undefined {
     let refunds: DescriptorRefund[] | undefined
     for (let index = 0; index < this.#asked.length; index++) {
@@ -127,7 +127,7 @@ export class DescriptorPlan {
     return refunds
   }
 
-  /** Reads the answers. What was charged for a request that is denied must then be given back, see `owed`. */
+  /** Reads the decisions. If the request is denied, return what was charged, see `owed`. */
   judge(): void {
     let quotas = 0
     let quotasOver = 0
@@ -137,19 +137,19 @@ export class DescriptorPlan {
       if (asked.isEnforced && asked.isOver) this.#isDenied = true
       if (!asked.isQuota) continue
       quotas++
-      // A limit in shadow answers that there is room.
+      // A limit in shadow reports that units remain.
       if (asked.isOver && !asked.rule!.shadow) quotasOver++
     }
     this.#isDeniedForQuotas = quotas > 0 && quotasOver === quotas
     if (this.#isDeniedForQuotas) this.#isDenied = true
   }
 
-  /** What a denied request has taken, which it must not. What only takes what is left keeps it. */
+  /** Batches whose units a denied request must return. What only takes what remains keeps it. */
   get owed(): readonly DescriptorBatch[] {
-    return this.#isDenied ? this.questions.filter(({ isCharged, batch }) => isCharged && !batch.partial) : NONE
+    return this.#isDenied ? this.batches.filter(({ isCharged, batch }) => isCharged && !batch.partial) : NONE
   }
 
-  /** The answer, once `judge` was called. */
+  /** The decision. Call `judge` first. */
   decision(): DescriptorDecision {
     let least: AskedDescriptor | undefined
     let metadata: DescriptorMetadata | undefined
@@ -161,7 +161,7 @@ export class DescriptorPlan {
         metadata = metadata === undefined ? given : merged(metadata, given)
       if (asked.limit !== undefined && (least === undefined || isLess(asked.remaining, least.remaining))) least = asked
     }
-    const failed = this.questions.find(({ batch }) => batch.failure !== undefined)
+    const failed = this.batches.find(({ batch }) => batch.failure !== undefined)
     return new Answered(this.#isDenied ? 'over' : 'ok', this.#asked, {
       least,
       metadata,
@@ -169,7 +169,7 @@ export class DescriptorPlan {
     })
   }
 
-  /** Takes those out whose names others of the request replace. A limit that came with the request has no name. */
+  /** Removes limits whose names are replaced by others of the request. A limit that the request carries has no name. */
   #dropReplaced(): void {
     for (let index = 0; index < this.#asked.length; index++) {
       const { rule } = this.#asked[index]!
@@ -182,25 +182,25 @@ export class DescriptorPlan {
     }
   }
 
-  /** Enforced limits share one batch. Limits in shadow, and those that take what is left, are decided apart. */
+  /** Enforced limits share one batch. Limits in shadow, and those that take what remains, are decided separately. */
   #place(asked: AskedDescriptor): void {
     if (asked.matched !== 'limit') return
     const partial = this.#charge === 'always' || asked.rule!.drain
     const isTogether = asked.isEnforced && !partial
     const isShadow = asked.rule!.shadow
-    for (const question of this.questions) {
+    for (const batch of this.batches) {
       const fits = isTogether
-        ? question.isTogether
-        : !question.isTogether && question.isLike({ isShadow, partial }) && asked.isAskedIn(question)
+        ? batch.isTogether
+        : !batch.isTogether && batch.isLike({ isShadow, partial }) && asked.isCountedIn(batch)
       if (fits) {
-        asked.askIn(question)
+        asked.addTo(batch)
         return
       }
     }
-    const question = new DescriptorBatch({ isTogether, isShadow, partial })
-    question.batch.isUrgent = this.#isUrgent
-    this.questions.push(question)
-    asked.askIn(question)
+    const batch = new DescriptorBatch({ isTogether, isShadow, partial })
+    batch.batch.isUrgent = this.#isUrgent
+    this.batches.push(batch)
+    asked.addTo(batch)
   }
 }
 
@@ -224,7 +224,7 @@ class Answered implements DescriptorDecision {
   }
 }
 
-/** Both together. Of two values of one name, the first stands; objects are merged. */
+/** Merges two metadata objects. Of two values with the same name, the first one wins; objects are merged. */
 function merged(first: DescriptorMetadata, second: DescriptorMetadata): DescriptorMetadata {
   const all: Record<string, unknown> = { ...first }
   for (const [name, value] of Object.entries(second)) {

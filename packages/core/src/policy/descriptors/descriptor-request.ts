@@ -3,32 +3,32 @@ import { checkCost } from '../../store/batch.ts'
 import type { RequestsPerUnit } from './descriptor-limit.ts'
 import type { DescriptorEntry } from './descriptor-rule.ts'
 
-/** One thing that a request is limited by. */
+/** One descriptor of a request. */
 export interface RequestDescriptor {
   readonly entries: readonly DescriptorEntry[]
-  /** A limit that holds instead of the tree's. */
+  /** A limit that replaces the one of the tree. */
   readonly limit?: RequestsPerUnit
-  /** Units this descriptor takes, instead of the request's; 0 asks only. */
+  /** Units of this descriptor. Default: those of the request. 0 does not charge. */
   readonly hitsAddend?: number
   /**
-   * Gives the units back instead of taking them, down to nothing used. Its status is `ok`. Default: false. What is
-   * given back stands, whatever is decided about the other descriptors.
+   * Returns the units instead of charging them, never below 0 used. Its status is `ok`. Default: false. Returned units
+   * stay returned, whatever the decision on the other descriptors is.
    */
   readonly isNegativeHits?: boolean
 }
 
-/** A request as the Envoy rate limit protocol has it. */
+/** A request as defined by the Envoy rate limit protocol. */
 export interface DescriptorRequest {
   readonly domain: string
   /** 1 to 1000. */
   readonly descriptors: readonly RequestDescriptor[]
-  /** Units that each descriptor takes. Default: 1, also for 0. */
+  /** Units that each descriptor costs. Default: 1, also for 0. */
   readonly hitsAddend?: number
 }
 
 const MOST_DESCRIPTORS = 1000
 
-/** Throws `SLUICE_INVALID_OPTION` or `SLUICE_INVALID_COST` unless the request can be decided. */
+/** Throws `SLUICE_INVALID_OPTION` or `SLUICE_INVALID_COST` for an invalid request. */
 export function checkDescriptorRequest({ domain, descriptors, hitsAddend }: DescriptorRequest): void {
   if (typeof domain !== 'string' || domain === '') {
     throw new SluiceError('SLUICE_INVALID_OPTION', {
@@ -61,6 +61,6 @@ function unusableEntries(entries: unknown): SluiceError {
   return new SluiceError('SLUICE_INVALID_OPTION', {
     problem: 'the entries of a descriptor cannot be used',
     received: entries,
-    expected: 'a list of { key, value }, both texts',
+    expected: 'a list of { key, value }, both strings',
   })
 }

@@ -11,37 +11,37 @@ export interface DescriptorEntry {
 
 /** A limit as reported to callers. */
 export interface CurrentLimit {
-  /** Undefined if its window is no unit. */
+  /** Undefined if its window is not a unit. */
   readonly unit: DescriptorUnit | undefined
   readonly requestsPerUnit: number
   readonly name: string | undefined
 }
 
-/** What a {@link DescriptorRule} is made of. */
+/** Parts of a {@link DescriptorRule}. */
 interface DescriptorRuleParts {
   readonly domain: string
-  /** The nodes from the top to the one with the limit; empty when the limit came with the request. */
+  /** The nodes from the root to the one with the limit; empty if the request carries the limit. */
   readonly path: readonly DescriptorNode[]
-  /** Undefined when it does not limit. */
+  /** Undefined if it does not limit. */
   readonly limit: Limit | undefined
   readonly current: CurrentLimit | undefined
 }
 
-/** A node of a descriptor tree that has a limit, compiled. */
+/** A compiled node of a descriptor tree that has a limit. */
 export class DescriptorRule {
-  /** Undefined when it does not limit. */
+  /** Undefined if it does not limit. */
   readonly limit: Limit | undefined
-  /** Undefined when it does not limit. */
+  /** Undefined if it does not limit. */
   readonly current: CurrentLimit | undefined
-  /** Undefined when it has none. */
+  /** Undefined if it has none. */
   readonly name: string | undefined
-  /** Names of limits that are dropped from a request in which this one is matched too. */
+  /** Names of limits that are dropped from a request that this one matches too. */
   readonly replaces: readonly string[]
   readonly shadow: boolean
   readonly quota: boolean
-  /** Whether a call with more units than are left takes what is left. */
+  /** Whether a call with more units than remain takes what remains. */
   readonly drain: boolean
-  /** Free data that is handed back with an answer. */
+  /** Metadata that is returned with the decision. */
   readonly metadata: Readonly<Record<string, unknown>> | undefined
   readonly #metricParts: readonly (string | undefined)[]
   readonly #domain: string
@@ -61,8 +61,8 @@ export class DescriptorRule {
   }
 
   /**
-   * What to count a request under: `domain.key_value.key_value`, with the values that the tree names, and those of the
-   * request only where `detailedMetric` or `valueToMetric` ask for them.
+   * Name for metrics: `domain.key_value.key_value`. Contains values of the tree; values of the request only with
+   * `detailedMetric` or `valueToMetric`.
    */
   metricName(entries: readonly DescriptorEntry[]): string {
     let name = this.#domain
@@ -75,7 +75,7 @@ export class DescriptorRule {
   }
 }
 
-/** What a level adds to the metric's name; undefined where that is the request's own value. */
+/** What one level adds to the metric name. Undefined for the value of the request. */
 function metricPart(
   { key, value = '', shareThreshold, valueToMetric }: DescriptorNode,
   detailed: boolean,
@@ -87,15 +87,15 @@ function metricPart(
 }
 
 /**
- * The keys of one rule's counters: the domain and all pairs of key and value by `joinKey`, with the pattern in the
- * place of values that share a counter. What is the same for all requests is joined once.
+ * The counter keys of one rule: the domain and all pairs of key and value by `joinKey`, with the pattern in place of
+ * values that share a counter. Constant parts are joined once.
  */
 export class CounterKeys {
-  /** The only key there is; undefined when it depends on the request. */
+  /** The only key. Undefined if the key depends on the request. */
   readonly only: string | undefined
-  /** Text before each value that comes from the request, and after the last one. */
+  /** Text before each value of the request, and after the last one. */
   readonly #texts: readonly string[]
-  /** Which entries those values are of. */
+  /** Indexes of the entries with these values. */
   readonly #indexes: readonly number[]
 
   constructor(domain: string, path: readonly DescriptorNode[]) {
@@ -128,10 +128,7 @@ export class CounterKeys {
   }
 }
 
-/**
- * The key of a limit that came with the request. It is the one that a rule of the tree would count the same entries
- * under.
- */
+/** The key of a limit that the request carries. A rule of the tree would count the same entries under the same key. */
 export function keyOfEntries(domain: string, entries: readonly DescriptorEntry[]): string {
   let joined = joinKey([domain])
   for (const { key, value } of entries) joined += `${key.length}:${key}${value.length}:${value}`
@@ -139,14 +136,14 @@ export function keyOfEntries(domain: string, entries: readonly DescriptorEntry[]
 }
 
 /**
- * Values come from callers and may be of any length, and a value that is too long must not get past its limit. A joined
- * key begins with a digit, so a shortened one is never mistaken for it.
+ * Callers control the length of values, and a long value must not bypass its limit. A joined key starts with a digit,
+ * so a shortened one cannot collide with it.
  */
 function shortened(key: string): string {
   return key.length <= LONGEST_KEY ? key : `#${sha256(key)}`
 }
 
-/** A value with `*` in it; each stands for any characters, also for none. */
+/** A value with `*`, each of which matches any number of characters. */
 export class ValuePattern {
   readonly #first: string
   readonly #middle: readonly string[]
@@ -160,7 +157,7 @@ export class ValuePattern {
     this.#last = parts.at(-1)!
   }
 
-  /** Whether a value is one of those meant. Never tries twice: no value can make it slow. */
+  /** Whether a value matches. Does not backtrack, so no value makes it slow. */
   matches(value: string): boolean {
     const end = value.length - this.#last.length
     let at = this.#first.length

@@ -8,15 +8,15 @@ import type { CurrentLimit, DescriptorEntry } from './descriptor-rule.ts'
 import { CounterKeys, DescriptorRule, keyOfEntries, ValuePattern } from './descriptor-rule.ts'
 
 /**
- * How a lookup ended. `unknown-domain`: there is no such domain. `none`: no limit for these entries. `unlimited`: a
- * rule that does not limit. `limit`: a rule and the key to count under.
+ * Result of a lookup. `unknown-domain`: there is no such domain. `none`: no limit for these entries. `unlimited`: a
+ * rule that does not limit. `limit`: a rule and its counter key.
  */
 export type MatchKind = 'unknown-domain' | 'none' | 'unlimited' | 'limit'
 
 /** What a lookup found. */
 export class DescriptorMatch {
   readonly kind: MatchKind
-  /** Undefined when none was found. */
+  /** Undefined if none was found. */
   readonly rule: DescriptorRule | undefined
   /** The key of the counter; empty unless the kind is `limit`. */
   readonly key: string
@@ -32,13 +32,13 @@ const UNKNOWN_DOMAIN = new DescriptorMatch('unknown-domain', undefined, '')
 
 const NO_MATCH = new DescriptorMatch('none', undefined, '')
 
-/** The nodes of one level that have one key. */
+/** The nodes of one level with the same key. */
 class KeyNodes {
   readonly #exact = new Map<string, TreeNode>()
   readonly #patterns: { readonly pattern: ValuePattern; readonly node: TreeNode }[] = []
   #any: TreeNode | undefined
 
-  /** False when there is one for this value already. */
+  /** False if there already is one for this value. */
   add(value: string, node: TreeNode): boolean {
     const before = value === '' ? this.#any : this.#exact.get(value)
     if (before !== undefined) return false
@@ -48,7 +48,7 @@ class KeyNodes {
     return true
   }
 
-  /** The node with this very value, else the first whose pattern it is of, else the one for any value. */
+  /** The node with exactly this value, else the first with a matching pattern, else the one for any value. */
   find(value: string): TreeNode | undefined {
     const exact = this.#exact.get(value)
     if (exact !== undefined) return exact
@@ -62,10 +62,10 @@ class KeyNodes {
 
 type Level = ReadonlyMap<string, KeyNodes>
 
-/** A node as it is walked. */
+/** A compiled node. */
 class TreeNode {
   readonly children: Level | undefined
-  /** The match where it is the same for all requests. */
+  /** The match, if it is the same for all requests. */
   readonly #match: DescriptorMatch | undefined
   readonly #rule: DescriptorRule | undefined
   readonly #keys: CounterKeys | undefined
@@ -158,19 +158,16 @@ class DomainTree {
 }
 
 /**
- * The descriptor trees of a rule set, compiled; never changed, so that a new one can take its place between two
- * requests.
+ * The compiled descriptor trees of a rule set. Immutable, so that a new one can replace it between two requests.
  *
- * For each entry of a request, in turn, the node is taken whose key is the entry's and whose value is exactly that,
- * else the first whose pattern fits, else the one without a value; there is no way back to another node. The limit of
- * the last node counts, if it has one: a request with more or fewer entries than the rule is deep does not meet it.
+ * For each entry of a request in turn, takes the node with the same key and exactly the same value, else the first with
+ * a matching pattern, else the one without a value. There is no backtracking. The limit of the last node applies, if it
+ * has one: a request with more or fewer entries than the rule has levels does not match.
  */
 export class DescriptorTree {
   readonly #domains = new Map<string, DomainTree>()
 
-  /**
-   * The domains of a rule set that was checked; one that cannot be used all the same is a `SLUICE_INVALID_RULE_SET`.
-   */
+  /** Compiles the domains of a checked rule set. Throws `SLUICE_INVALID_RULE_SET` if one is invalid nevertheless. */
   constructor(domains: readonly DescriptorDomain[]) {
     for (const [index, domain] of domains.entries()) {
       const pointer = `/domains/${index}`
@@ -180,7 +177,7 @@ export class DescriptorTree {
     }
   }
 
-  /** Finds the rule for the entries of one descriptor. Where there is nothing to count, nothing is allocated. */
+  /** Finds the rule for the entries of one descriptor. Allocates nothing if there is nothing to count. */
   lookup(domain: string, entries: readonly DescriptorEntry[]): DescriptorMatch {
     const tree = this.#domains.get(domain)
     if (tree === undefined) return UNKNOWN_DOMAIN
@@ -196,15 +193,15 @@ export class DescriptorTree {
   }
 
   /**
-   * The match of a descriptor that brings its own limit: the tree is not asked, except for whether it knows the domain.
-   * It counts where a rule of the tree with the same unit would.
+   * The match of a descriptor with its own limit. The tree only tells whether the domain is known. It shares the
+   * counter of a rule of the tree with the same unit.
    */
   matchRequestLimit(domain: string, entries: readonly DescriptorEntry[], terms: RequestsPerUnit): DescriptorMatch {
     return this.#domains.get(domain)?.matchRequestLimit(entries, terms) ?? UNKNOWN_DOMAIN
   }
 }
 
-/** Undefined if it cannot be used. */
+/** Undefined if the limit is invalid. */
 function windowMsOf(window: number | string): number | undefined {
   try {
     return durationMs(window, 'window')

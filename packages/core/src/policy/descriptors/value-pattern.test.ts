@@ -32,7 +32,7 @@ describe('a value with asterisks', () => {
     expect(new ValuePattern(pattern).matches(value)).toBe(expected)
   })
 
-  it('matches what a regular expression does, on any text (property)', () => {
+  it('matches what a regular expression does, on any string (property)', () => {
     const letters = (...units: string[]): fc.Arbitrary<string> =>
       fc.string({ unit: fc.constantFrom(...units), maxLength: 9 })
     const patterns = letters('a', 'b', '.', '*').filter((text) => text.includes('*'))

@@ -2,13 +2,13 @@ import { ExpiryHeap, type HeapEntry } from '../../expiry-heap.ts'
 import type { Dimension } from '../rule-set/rule-set.ts'
 import type { Block } from './live-entry.ts'
 
-/** Of no reload: made by this process, and in force whether or not a reload has it. */
+/** Not from a reload: created by this process, and active whether or not a reload contains it. */
 const OWN = -1
 
 /** A block and its position in a heap. */
 class HeldBlock implements HeapEntry {
   readonly block: Block
-  /** The reload it was put in, or {@link OWN}. */
+  /** The reload that set it, or {@link OWN}. */
   readonly reload: number
   readonly endsAt: number
   position = 0
@@ -21,9 +21,9 @@ class HeldBlock implements HeapEntry {
 }
 
 /**
- * Blocks by dimension and entity. One that has ended is kept until it is forgotten, for its strikes. Those that rules
- * led to are bounded in number, because callers decide how many there are: when there are too many, the one that ends
- * soonest goes. Those that were set by hand are not bounded, and never go for another.
+ * Blocks by dimension and entity. A block that has ended is kept until it is forgotten, for its strikes. Blocks caused
+ * by rules are bounded in number, because callers control how many there are: if there are too many, the one that ends
+ * first is dropped. Blocks that were set manually are not bounded, and never dropped for others.
  */
 export class BlockTable {
   readonly #most: number
@@ -34,27 +34,27 @@ export class BlockTable {
   #isReloading = false
   #dropped = 0
 
-  /** `most`: blocks that rules led to, 1 or more. */
+  /** `most`: maximum number of blocks caused by rules, 1 or more. */
   constructor(most: number) {
     this.#most = most
   }
 
-  /** Blocks held; some that have ended and are forgotten may be among them. */
+  /** Number of blocks, possibly including forgotten ones. */
   get size(): number {
     return this.#ofRules.size + this.#setByHand.size
   }
 
-  /** Whether `size` is 0. Every check asks: a dimension is in the map only while it has blocks. */
+  /** Whether `size` is 0. Every check calls this: a dimension is in the map only while it has blocks. */
   get isEmpty(): boolean {
     return this.#dimensions.size === 0
   }
 
-  /** Blocks that were dropped to make room before they were forgotten. */
+  /** Number of blocks dropped for lack of space before they were forgotten. */
   get dropped(): number {
     return this.#dropped
   }
 
-  /** The block of an entity, also one that has ended but is not forgotten. One that is forgotten is dropped. */
+  /** The block of an entity, including one that has ended but is not forgotten. A forgotten one is dropped. */
   find(dimension: Dimension, entity: string, nowMs: number): Block | undefined {
     const held = this.#dimensions.get(dimension)?.get(entity)
     if (held === undefined) return undefined
@@ -63,7 +63,7 @@ export class BlockTable {
     return undefined
   }
 
-  /** The blocks that have not ended, the soonest to end first. */
+  /** The blocks that have not ended, the first to end first. */
   active(nowMs: number): readonly Block[] {
     const found: Block[] = []
     for (const entities of this.#dimensions.values()) {
@@ -76,8 +76,8 @@ export class BlockTable {
   }
 
   /**
-   * Puts a block as the configuration has it, in the place of the one the entity had. A block that a rule led to does
-   * not take the place of a later one made by this process: it is news of the past.
+   * Sets a block from the configuration, replacing the one of the entity. A block caused by a rule does not replace a
+   * later one of this process: it is outdated.
    */
   put(block: Block, nowMs: number): void {
     const held = this.#dimensions.get(block.dimension)?.get(block.entity)
@@ -85,12 +85,12 @@ export class BlockTable {
     if (!isPast || isForgotten(held.block, nowMs)) this.#put(new HeldBlock(block, this.#reload), nowMs)
   }
 
-  /** Puts a block made by this process: a reload that does not have it leaves it alone. */
+  /** Sets a block created by this process: a reload does not remove it. */
   putOwn(block: Block, nowMs: number): void {
     this.#put(new HeldBlock(block, OWN), nowMs)
   }
 
-  /** Lifts a block and forgets its strikes; false when there was none. */
+  /** Lifts a block and forgets its strikes; false if there was none. */
   remove(dimension: Dimension, entity: string): boolean {
     const held = this.#dimensions.get(dimension)?.get(entity)
     if (held === undefined) return false
@@ -98,13 +98,13 @@ export class BlockTable {
     return true
   }
 
-  /** From now on it is noted what is put. One that was begun before and not ended is restarted. */
+  /** Begins a reload: blocks set from now on are recorded. Restarts one that has not ended. */
   beginReload(): void {
     this.#reload++
     this.#isReloading = true
   }
 
-  /** Drops what was not put since the reload was begun, but for blocks made by this process. */
+  /** Ends a reload: drops blocks that were not set since it began, except those of this process. */
   endReload(): void {
     if (!this.#isReloading) return
     this.#isReloading = false

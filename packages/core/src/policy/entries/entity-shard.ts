@@ -1,10 +1,10 @@
 import type { Fingerprint } from '../../fingerprint.ts'
 
-// One slot, in 32-bit words: fingerprint (3 words), then the number held with two bits below it: whether it expires,
-// and its mark. A byte of the fingerprint stands in an array of its own, 0 for an empty slot: small enough to stay near
-// the processor, so that a search for what is not there, which is what most are for, does not have to wait for memory.
-// When entries expire is beside them too, and only once one does. Linear probing; removal shifts later entries back, so
-// a search ends at an empty slot.
+// One slot, in 32-bit words: fingerprint (3 words), then the number shifted by two flag bits: whether it expires, and
+// its mark. One byte of the fingerprint is in a separate array, 0 for an empty slot: small enough to stay in the CPU
+// cache, so that a lookup of a missing entry, the common case, does not wait for memory. Expiry times are separate too,
+// and exist only once an entry expires. Linear probing; removal shifts later entries back, so a lookup ends at an empty
+// slot.
 const SLOT_WORDS = 4
 const HELD = 3
 const HELD_SHIFT = 2
@@ -12,24 +12,24 @@ const EXPIRES = 2
 const MARK = 1
 
 const MOST_LOAD = 0.8
-/** Fuller than this after expired entries are gone: it is worth growing. */
+/** If it is fuller than this without expired entries, it grows. */
 const GROW_LOAD = 0.6
 const LEAST_LOAD = 0.1
 const SMALLEST_SLOTS = 8
 
-/** What an empty shard holds: nothing to allocate, and a search ends at once. Never written to. */
+/** The arrays of an empty shard: nothing to allocate, and a lookup ends at once. Never written to. */
 const NO_WORDS = new Int32Array(SLOT_WORDS)
 const NO_TAGS = new Uint8Array(1)
 
-/** A slot number that is no slot. */
+/** No slot. */
 export const NO_SLOT = -1
 
-/** Told which numbers are no longer held by a shard. */
+/** Called with the numbers that a shard no longer holds. */
 interface HeldNumbers {
   release(held: number): void
 }
 
-/** What a fingerprint gets. */
+/** The value of a fingerprint. */
 interface ShardEntry {
   /** 1 to 2^29 - 1. */
   readonly held: number
@@ -39,17 +39,17 @@ interface ShardEntry {
   readonly expiresAt: number
 }
 
-/** What goes when a shard is gone through. */
+/** Which entries to drop. */
 interface Leaving {
-  /** What has expired by then. */
+  /** Entries that have expired by then. */
   readonly nowMs: number
-  /** What carries this mark; none when undefined. */
+  /** Entries with this mark; none if undefined. */
   readonly mark: number | undefined
 }
 
 const NOTHING: Leaving = { nowMs: Number.NEGATIVE_INFINITY, mark: undefined }
 
-/** A hash table from fingerprints to numbers, which may expire. It grows and shrinks by itself. */
+/** A hash table from fingerprints to numbers, which may expire. It grows and shrinks automatically. */
 export class EntityShard {
   readonly #numbers: HeldNumbers
   #slots = 1
@@ -67,7 +67,7 @@ export class EntityShard {
     return this.#count
   }
 
-  /** The slot of a fingerprint, or {@link NO_SLOT}. It holds until the next change. */
+  /** The slot of a fingerprint, or {@link NO_SLOT}. Valid until the next change. */
   find(fingerprint: Fingerprint): number {
     const words = this.#words
     const tags = this.#tags
@@ -91,13 +91,13 @@ export class EntityShard {
     return this.#words[slot * SLOT_WORDS + HELD]! >>> HELD_SHIFT
   }
 
-  /** Whether what is in a slot has expired. */
+  /** Whether the entry in a slot has expired. */
   isExpired(slot: number, nowMs: number): boolean {
     if ((this.#words[slot * SLOT_WORDS + HELD]! & EXPIRES) === 0) return false
     return this.#expiries![slot]! <= nowMs
   }
 
-  /** Puts a number, or another one in its place. `nowMs`: what has expired by then may go when room is needed. */
+  /** Sets a number. `nowMs`: entries that have expired by then may be dropped to make space. */
   put(fingerprint: Fingerprint, { held, mark, expiresAt }: ShardEntry, nowMs: number): void {
     let slot = this.find(fingerprint)
     if (slot === NO_SLOT) slot = this.#insert(fingerprint, nowMs)
@@ -109,7 +109,7 @@ export class EntityShard {
     this.#expiries[slot] = expiresAt
   }
 
-  /** Empties a slot, moving entries after it that would no longer be found. */
+  /** Empties a slot, and moves later entries that would no longer be found. */
   remove(slot: number): void {
     const words = this.#words
     const tags = this.#tags
@@ -119,7 +119,7 @@ export class EntityShard {
     for (let next = (slot + 1) & mask; tags[next] !== 0; next = (next + 1) & mask) {
       const at = next * SLOT_WORDS
       const home = words[at]! & mask
-      // An entry may move into the hole unless its home lies after the hole, on the way from the hole to the entry.
+      // An entry may move into the gap unless its home position is after the gap, on the way from the gap to the entry.
       if (((next - home) & mask) < ((next - hole) & mask)) continue
       words.copyWithin(hole * SLOT_WORDS, at, at + SLOT_WORDS)
       tags[hole] = tags[next]!
@@ -137,7 +137,7 @@ export class EntityShard {
     for (let at = HELD; at < words.length; at += SLOT_WORDS) words[at] = (words[at]! & ~MARK) | mark
   }
 
-  /** Drops what has expired and what carries a mark. */
+  /** Drops expired entries, and those with a mark. */
   drop(leaving: Leaving): void {
     const staying = this.#countStaying(leaving)
     if (staying === this.#count) return
@@ -175,7 +175,7 @@ export class EntityShard {
     return count
   }
 
-  /** Moves what stays to a table of that many slots, or the smallest one. */
+  /** Moves the remaining entries to a table of that many slots, or the smallest one. */
   #rebuild(leastSlots: number, leaving: Leaving): void {
     const slots = Math.max(SMALLEST_SLOTS, leastSlots)
     const words = new Int32Array(slots * SLOT_WORDS)
@@ -208,12 +208,12 @@ export class EntityShard {
   }
 }
 
-/** The byte that stands for a fingerprint; not 0. */
+/** The byte that represents a fingerprint; not 0. */
 function tagOf(word2: number): number {
   return word2 & 0xff || 0xff
 }
 
-/** Where an entry may stand whose home is given by `word0`, in a table that is not full. */
+/** Home position for `word0` in a table that is not full. */
 function emptySlot(tags: Uint8Array, word0: number): number {
   const mask = tags.length - 1
   let slot = word0 & mask

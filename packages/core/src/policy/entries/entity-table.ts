@@ -2,69 +2,67 @@ import { Fingerprint, nameSpace } from '../../fingerprint.ts'
 import type { Random } from '../../system/random.ts'
 import { EntityShard, NO_SLOT } from './entity-shard.ts'
 
-/** The table is cut into parts that grow one by one: no change has to wait for all of a million entries to move. */
+/** The table has parts that grow one by one, so no change has to wait until a million entries are moved. */
 const SHARD_BITS = 8
 const SHARD_SHIFT = 32 - SHARD_BITS
 
 /** How values of one kind are compared and stored. */
 export interface ValueForm<V> {
-  /** The same text for equal values, another for others. */
+  /** Equal for equal values, different for others. */
   textOf(value: V): string
-  /** What is kept of a value that is not there yet, such as a frozen copy. */
+  /** What is stored for a new value, such as a frozen copy. */
   keep(value: V): V
 }
 
-/** What an entity gets. */
+/** The value of an entity. */
 interface EntityEntry<V> {
   readonly value: V
-  /** Milliseconds since 1970; from then on it is as if it was not there. Default: never. */
+  /** Milliseconds since 1970; the entry has expired from then on. Default: never. */
   readonly expiresAt?: number | undefined
 }
 
 /**
- * Millions of entities, each with one of a few distinct values, in 20 to 60 bytes an entity: of an entity only a keyed
- * fingerprint of 96 bits is kept, so entities cannot be listed. A distinct value costs some hundred bytes more.
- * Entities stand in places, such as dimensions; a place that holds nothing is not there. For one thread.
+ * Millions of entities, each with one of a few distinct values, in 20 to 60 bytes per entity: only a keyed 96-bit
+ * fingerprint of an entity is stored, so entities cannot be listed. A distinct value takes some hundred bytes more.
+ * Entities belong to places, such as dimensions; a place exists only while it has entities. For one thread.
  */
 export class EntityTable<V> {
   readonly #fingerprint: Fingerprint
   readonly #values: InternedValues<V>
   readonly #shards: readonly EntityShard[]
   #size = 0
-  /** What is put gets this mark. While a reload is in progress, entries from before carry the other one. */
+  /** Mark of new entries. During a reload, earlier entries have the other one. */
   #mark = 0
   #isReloading = false
 
-  /** `random`: the secret of the fingerprints is drawn from it, when the first entity comes. */
+  /** `random`: source of the fingerprint secret, drawn when the first entity is added. */
   constructor(random: Random, form: ValueForm<V>) {
     this.#fingerprint = new Fingerprint(random)
     this.#values = new InternedValues(form)
     this.#shards = Array.from({ length: 1 << SHARD_BITS }, () => new EntityShard(this.#values))
   }
 
-  /** Entities held, including expired ones that no lookup has found. */
+  /** Number of entities, including expired ones that no lookup has found. */
   get size(): number {
     return this.#size
   }
 
-  /** Distinct values held. */
+  /** Number of distinct values. */
   get distinctValues(): number {
     return this.#values.size
   }
 
-  /**
-   * Another number whenever a place has come or gone: a place that was looked up before is to be looked up again then.
-   */
+  /** Changes whenever a place is added or removed: then a place must be looked up again. */
   get placesVersion(): number {
     return this.#values.placesVersion
   }
 
-  /** The place of that name, if any entity stands in it. */
+  /** The place with that name, if it has entities. */
   placeOf(name: string): Place<V> | undefined {
     return this.#values.placeOf(name)
   }
 
-  /** What an entity has in a place, always the same object for equal values. What has expired is dropped. */
+  /** The value of an entity in a place, always the same object for equal values. Expired entries are dropped. */
   find(place: Place<V>, entity: string, nowMs: number): V | undefined {
     const fingerprint = this.#fingerprint
     fingerprint.of(place.space0, place.space1, entity)
@@ -76,14 +74,14 @@ export class EntityTable<V> {
     return undefined
   }
 
-  /** Puts an entity in a place, or gives it another value there. An entry that has expired already is a removal. */
+  /** Sets the value of an entity in a place. An entry that has already expired is removed. */
   put(who: { readonly place: string; readonly entity: string }, entry: EntityEntry<V>, nowMs: number): void {
     const { value, expiresAt = Number.POSITIVE_INFINITY } = entry
     if (!(expiresAt > nowMs)) {
       this.remove(who.place, who.entity)
       return
     }
-    // Taken before the value it replaces is released, which may be the same.
+    // Acquired before the previous value is released, which may be the same.
     const { number: held, place } = this.#values.take(who.place, value)
     this.#fingerprint.of(place.space0, place.space1, who.entity)
     const shard = this.#shards[this.#fingerprint.word1 >>> SHARD_SHIFT]!
@@ -92,7 +90,7 @@ export class EntityTable<V> {
     this.#size += shard.size - before
   }
 
-  /** Removes an entity from a place; false when it was not there. */
+  /** Removes an entity from a place; false if it did not exist. */
   remove(name: string, entity: string): boolean {
     const place = this.#values.placeOf(name)
     if (place === undefined) return false
@@ -104,14 +102,14 @@ export class EntityTable<V> {
     return true
   }
 
-  /** From now on it is noted what is put. One that was begun before and not ended is restarted. */
+  /** Begins a reload: entries set from now on are recorded. Restarts one that has not ended. */
   beginReload(): void {
     if (this.#isReloading) for (const shard of this.#shards) shard.markAll(1 - this.#mark)
     else this.#mark = 1 - this.#mark
     this.#isReloading = true
   }
 
-  /** Drops what was not put since the reload was begun. Nothing when none is in progress. */
+  /** Ends a reload: drops entries that were not set since it began. Does nothing without a reload. */
   endReload(nowMs: number): void {
     if (!this.#isReloading) return
     this.#isReloading = false
@@ -128,16 +126,13 @@ export class EntityTable<V> {
   }
 }
 
-/**
- * Where entities stand, such as a dimension: the first part of what they are looked up by. There while it holds
- * something.
- */
+/** A place, such as a dimension: the first part of a lookup. Exists only while it has entities. */
 export class Place<V> {
   readonly name: string
   /** Its name space for fingerprints, two int32. */
   readonly space0: number
   readonly space1: number
-  /** What is held in it, by the text of the value. */
+  /** Its values, by their text. */
   readonly held: Map<string, Held<V>> = new Map()
 
   constructor(name: string) {
@@ -148,7 +143,7 @@ export class Place<V> {
   }
 }
 
-/** A value in a place, and how many entities share it. */
+/** A value in a place, and the number of entities that share it. */
 class Held<V> {
   readonly place: Place<V>
   readonly value: V
@@ -166,45 +161,45 @@ class Held<V> {
 
 interface Shared<V> {
   readonly value: V
-  /** Places that hold it. */
+  /** Places that have it. */
   places: number
 }
 
 /**
- * The distinct values of a table, counted: millions of entities share a few of them, by number. Equal values are the
- * same object wherever they are held. What nothing holds any more is forgotten, and its number is used again.
+ * The distinct values of a table, with reference counts: millions of entities share a few of them, by number. Equal
+ * values are the same object. A value without references is dropped, and its number is reused.
  */
 export class InternedValues<V> {
   readonly #form: ValueForm<V>
   readonly #places = new Map<string, Place<V>>()
   readonly #values = new Map<string, Shared<V>>()
   readonly #held: (Held<V> | undefined)[] = [undefined]
-  /** The values of the same numbers, for those who only want these. */
+  /** The values by number, for reading. */
   readonly #valueOf: (V | undefined)[] = [undefined]
   readonly #free: number[] = []
-  /** Another number whenever a place has come or gone. */
+  /** Changes whenever a place is added or removed. */
   placesVersion = 0
 
   constructor(form: ValueForm<V>) {
     this.#form = form
   }
 
-  /** Distinct values. */
+  /** Number of distinct values. */
   get size(): number {
     return this.#values.size
   }
 
-  /** The place of that name, if anything is held in it. */
+  /** The place with that name, if it has values. */
   placeOf(name: string): Place<V> | undefined {
     return this.#places.get(name)
   }
 
-  /** The value held under a number that was taken and not released. */
+  /** The value of a number that was acquired and not released. */
   valueOf(number: number): V {
     return this.#valueOf[number]!
   }
 
-  /** Holds a value in a place once more. Give its number back by {@link release}. */
+  /** Adds a reference to a value in a place. Release its number with {@link release}. */
   take(name: string, value: V): Held<V> {
     let place = this.#places.get(name)
     if (place === undefined) {
@@ -224,7 +219,7 @@ export class InternedValues<V> {
     return held
   }
 
-  /** Holds what is under a number once less. */
+  /** Removes a reference to a value. */
   release(number: number): void {
     const held = this.#held[number]!
     held.count--

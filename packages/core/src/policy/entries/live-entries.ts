@@ -14,32 +14,32 @@ import {
 } from './live-entry.ts'
 import { type OverrideScope, OverrideTable } from './override-table.ts'
 
-/** What {@link LiveEntries} work with. */
+/** Dependencies of {@link LiveEntries}. */
 export interface LiveEntriesOptions {
-  /** Keys the hash tables. */
+  /** Secret of the hash tables. */
   readonly random: Random
-  /** The time by which entries that are put have expired or not. */
+  /** Time for expiry when entries are put. */
   readonly clock: Clock
-  /** Bits of an IPv6 address that make one caller. */
+  /** Leading bits of an IPv6 address that identify a caller. */
   readonly ipv6PrefixLength: number
-  /** Lifts in the store what a block put there. */
+  /** Lifts a block in the store. */
   readonly lift: (block: Block) => void
   /** See {@link PolicyEngineOptions}. */
   readonly apiKeyDigest?: ((apiKey: string) => string) | undefined
 }
 
-/** How much there is. Expired entries count until a lookup finds them. */
+/** Numbers of entries. Expired ones count until a lookup finds them. */
 export interface LiveEntrySizes {
   readonly overrides: number
   /** Distinct terms of overrides. */
   readonly distinctTerms: number
   readonly members: number
   readonly blocks: number
-  /** Blocks dropped for lack of room before they were forgotten, since the start. */
+  /** Blocks dropped for lack of space before they were forgotten, since the start. */
   readonly droppedBlocks: number
 }
 
-/** Maximum number of blocks that rules led to; beyond it the one that ends soonest goes. */
+/** Maximum number of blocks caused by rules; beyond it, the one that ends first is dropped. */
 const MOST_BLOCKS = 100_000
 
 const NO_INCIDENT: Incident = Object.freeze({ active: false })
@@ -52,8 +52,8 @@ const TIER_NAMES: ValueForm<string> = { textOf: (name) => name, keep: (name) => 
  * switch. Entries are not checked; the configuration store checks what it reads. Changes apply from the next request
  * on.
  *
- * A reload sends everything again while what is there stays in force: `beginReload`, then a put for every entry that
- * exists, then `endReload`. Changes may be made meanwhile. A reload that breaks off may be restarted.
+ * A reload sends everything again while the existing entries stay active: `beginReload`, then a put for every entry
+ * that exists, then `endReload`. Other changes may be made meanwhile. An interrupted reload may be restarted.
  */
 export type EngineEntries = Pick<
   LiveEntries,
@@ -72,12 +72,15 @@ export type EngineEntries = Pick<
 >
 
 /**
- * Everything that changes without a new rule set. {@link EngineEntries} is the part for configuration: there, entities
- * may have any spelling. The rest is for decisions, which pass their time and the entity in the spelling that is
- * counted. What has expired has no effect from that instant on. For one thread.
+ * Everything that changes without a new rule set. {@link EngineEntries} is the part for configuration: it accepts
+ * entities in any spelling. The rest is for decisions, which pass their time and the entity in canonical spelling.
+ * Expired entries have no effect. For one thread.
  */
 export class LiveEntries {
-  /** Bits of an IPv6 address that make one caller: entries for two addresses of one network are for the same. */
+  /**
+   * Leading bits of an IPv6 address that identify a caller: entries for two addresses of one network are the same
+   * entry.
+   */
   readonly ipv6PrefixLength: number
   readonly #clock: Clock
   readonly #lift: (block: Block) => void
@@ -86,7 +89,7 @@ export class LiveEntries {
   readonly #blocks = new BlockTable(MOST_BLOCKS)
   #incident = NO_INCIDENT
   #isReloading = false
-  /** Whether the incident was set since the reload was begun. */
+  /** Whether the incident was set since the reload began. */
   #hasNewIncident = false
 
   constructor({ random, clock, ipv6PrefixLength, lift, apiKeyDigest }: LiveEntriesOptions) {
@@ -97,17 +100,17 @@ export class LiveEntries {
     this.#members = new EntityTable(random, TIER_NAMES)
   }
 
-  /** False when no caller has an override: then none has to be looked for. */
+  /** False if no caller has an override. */
   get hasOverrides(): boolean {
     return this.#overrides.size > 0
   }
 
-  /** False when no caller belongs to a tier. */
+  /** False if no caller is a member of a tier. */
   get hasMembers(): boolean {
     return this.#members.size > 0
   }
 
-  /** False when no caller is blocked, nor was lately. */
+  /** False if no caller is or was recently blocked. */
   get hasBlocks(): boolean {
     return !this.#blocks.isEmpty
   }
@@ -124,20 +127,20 @@ export class LiveEntries {
   }
 
   /**
-   * What holds for an entity in the place of a rule's own numbers: the terms of its override for the resource of the
-   * scope, else of the one for every resource. Equal terms are always the same object.
+   * The terms that replace the numbers of a rule for an entity: of its override for the resource of the scope, else of
+   * the one for every resource. Equal terms are always the same object.
    */
   overrideFor(scope: OverrideScope, entity: string, nowMs: number): OverrideTerms | undefined {
     return this.#overrides.termsOf(scope, entity, nowMs)
   }
 
-  /** The name of the tier an entity belongs to. */
+  /** The name of the tier of an entity. */
   tierOf(dimension: Dimension, entity: string, nowMs: number): string | undefined {
     const place = this.#members.placeOf(dimension)
     return place === undefined ? undefined : this.#members.find(place, entity, nowMs)
   }
 
-  /** The block that an entity is denied by, or undefined. */
+  /** The block that denies an entity, or undefined. */
   blockOf(dimension: Dimension, entity: string, nowMs: number): Block | undefined {
     const block = this.#blocks.find(dimension, entity, nowMs)
     return block !== undefined && block.until > nowMs ? block : undefined
@@ -154,12 +157,12 @@ export class LiveEntries {
     return active && (until === undefined || until > nowMs)
   }
 
-  /** Puts a block that this process made itself. A reload leaves it alone, which may come from before it was known. */
+  /** Puts a block that this process created. A reload does not remove it: the reload may have started before. */
   putOwnBlock(block: Block, nowMs: number): void {
     this.#blocks.putOwn(block, nowMs)
   }
 
-  /** Lifts a block that a request was denied by, and forgets its strikes. False when there was none. */
+  /** Lifts a block that denied a request, and forgets its strikes. False if there was none. */
   liftBlock(dimension: Dimension, entity: string): boolean {
     return this.#blocks.remove(dimension, entity)
   }
@@ -168,7 +171,7 @@ export class LiveEntries {
     this.#overrides.putOverride(this.#counted(override), this.#nowMs())
   }
 
-  /** False when it was not there. The resource may be spelled in any way that rules may. */
+  /** False if it did not exist. The resource may have any spelling that is valid in rules. */
   removeOverride({ dimension, entity, resource }: Pick<Override, 'dimension' | 'entity' | 'resource'>): boolean {
     const counted = this.#counted({ dimension, entity })
     return this.#overrides.removeOverride(counted.dimension, counted.entity, resource)
@@ -179,24 +182,23 @@ export class LiveEntries {
     this.#members.put({ place: dimension, entity }, { value: tier, expiresAt }, this.#nowMs())
   }
 
-  /** False when it was not there. */
+  /** False if it did not exist. */
   removeMember({ dimension, entity }: Pick<Membership, 'dimension' | 'entity'>): boolean {
     const counted = this.#counted({ dimension, entity })
     return this.#members.remove(counted.dimension, counted.entity)
   }
 
   /**
-   * Puts a block as the configuration has it; `PolicyEngine.block` makes one. It replaces any other block of that
-   * entity, except one with more strikes that this process made itself when this one comes from a rule: then it is
-   * older news.
+   * Puts a block from the configuration; `PolicyEngine.block` creates one. It replaces any other block of that entity,
+   * except one with more strikes that this process created if this one comes from a rule: then it is older.
    */
   putBlock(block: Block): void {
     this.#blocks.put(this.#counted(block), this.#nowMs())
   }
 
   /**
-   * Forgets a block that the configuration no longer has, also in a store that only this node counts in: it was lifted,
-   * maybe on another node. Use `PolicyEngine.unblock` to lift one. False when it was not there.
+   * Forgets a block that the configuration no longer has, also in a store that only this node uses: it was lifted,
+   * maybe on another node. Use `PolicyEngine.unblock` to lift one. False if it did not exist.
    */
   removeBlock({ dimension, entity }: Pick<Block, 'dimension' | 'entity'>): boolean {
     const counted = this.#counted({ dimension, entity })
@@ -205,7 +207,7 @@ export class LiveEntries {
     return this.#blocks.remove(counted.dimension, counted.entity)
   }
 
-  /** All blocks that have not ended, the soonest to end first. */
+  /** All blocks that have not ended, the first to end first. */
   blocks(): readonly Block[] {
     return this.#blocks.active(this.#nowMs())
   }
@@ -215,7 +217,9 @@ export class LiveEntries {
     this.#hasNewIncident = true
   }
 
-  /** Begins a reload, or restarts it: what is there stays in force, and goes at the end unless it was put again. */
+  /**
+   * Begins or restarts a reload: existing entries stay active, and are removed at the end unless they were put again.
+   */
   beginReload(): void {
     this.#overrides.beginReload()
     this.#members.beginReload()
@@ -224,7 +228,7 @@ export class LiveEntries {
     this.#hasNewIncident = false
   }
 
-  /** Ends a reload: what was not put since it was begun is dropped, but for blocks that this process made. */
+  /** Ends a reload: removes what was not put since it began, except blocks that this process created. */
   endReload(): void {
     if (!this.#isReloading) return
     this.#isReloading = false
@@ -234,7 +238,7 @@ export class LiveEntries {
     if (!this.#hasNewIncident) this.#incident = NO_INCIDENT
   }
 
-  /** An entry under the spelling that requests are counted by. */
+  /** An entry in the canonical spelling of requests. */
   #counted<E extends { readonly dimension: string; readonly entity: string }>(entry: E): E {
     return countedEntity(entry, this.ipv6PrefixLength)
   }

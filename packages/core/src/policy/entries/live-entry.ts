@@ -4,14 +4,9 @@ import { countedAddress } from '../matching/ip-address.ts'
 import { canonicalDimension } from '../matching/rule-name.ts'
 import type { Dimension } from '../rule-set/rule-set.ts'
 
-/**
- * What an override puts in the place of a rule's own numbers. Exactly one of `limit`, `windows` and `multiplier`.
- */
+/** The numbers of an override. Exactly one of `limit`, `windows` and `multiplier`. */
 export interface OverrideTerms {
-  /**
-   * Units; for an algorithm with a rate instead of a window, the rate changes in the same proportion. `'off'` does not
-   * limit.
-   */
+  /** Units; if the algorithm has a rate instead of a window, the rate changes in proportion. `'off'` does not limit. */
   readonly limit?: number | 'off'
   /** With `limit`: another window. */
   readonly window?: Duration
@@ -23,22 +18,19 @@ export interface OverrideTerms {
   readonly multiplier?: number
 }
 
-/**
- * Other numbers for one caller. They are taken as they are: tier, region and schedule do not change them, an incident
- * does.
- */
+/** Other numbers for one caller. They are final: tier, region and schedule do not change them, but an incident does. */
 export interface Override {
   readonly dimension: Dimension
-  /** Who; the parts of a joint dimension by `joinKey`. */
+  /** The entity; for a joint dimension the parts joined by `joinKey`. */
   readonly entity: string
-  /** The resource of the rules it is for, as they write it; `*` for every rule of the dimension. */
+  /** The resource of the rules it applies to, as they write it; `*` for every rule of the dimension. */
   readonly resource: string
   readonly terms: OverrideTerms
-  /** Milliseconds since 1970; from then on it has no effect. Default: never. */
+  /** Milliseconds since 1970; it has no effect from then on. Default: never. */
   readonly expiresAt?: number
 }
 
-/** Which tier a caller belongs to. */
+/** The tier of a caller. */
 export interface Membership {
   readonly dimension: Dimension
   readonly entity: string
@@ -52,11 +44,11 @@ export interface Block {
   readonly entity: string
   /** Milliseconds since 1970. */
   readonly until: number
-  /** How many blocks there were, this one included, since the caller was last forgotten. */
+  /** Number of blocks, including this one, since the caller was last forgotten. */
   readonly strikes: number
   /** Milliseconds since 1970 until which strikes are remembered. */
   readonly forgottenAt: number
-  /** The rule that led to it, or undefined when it was set by hand. */
+  /** The rule that caused it; undefined if it was set manually. */
   readonly rule?: string
   readonly reason?: string
 }
@@ -64,14 +56,13 @@ export interface Block {
 /** Whether an incident is declared, which cuts limits. */
 export interface Incident {
   readonly active: boolean
-  /** Ends by itself then; milliseconds since 1970. Default: not by itself. */
+  /** End in milliseconds since 1970. Default: none. */
   readonly until?: number
 }
 
 /**
- * An entry or key with the caller written the way in which requests are counted: an IPv6 address as its network, an
- * IPv4 address in IPv6 form as IPv4, the names of a joint dimension in one order. The same object when it is written so
- * already.
+ * An entry or key with its caller in canonical spelling: an IPv6 address as its network, an IPv4-mapped address as
+ * IPv4, the names of a joint dimension sorted. Returns the same object if it is already canonical.
  */
 export function countedEntity<K extends { readonly dimension: string; readonly entity: string }>(
   key: K,

@@ -5,33 +5,33 @@ import type { Dimension } from '../rule-set/rule-set.ts'
 import { EntityTable, type Place, type ValueForm } from './entity-table.ts'
 import type { Override, OverrideTerms } from './live-entry.ts'
 
-/** The resource of overrides that are for every rule of their dimension. */
+/** The resource of overrides for every rule of their dimension. */
 const EVERY_RESOURCE = '*'
 
-/** The dimension whose entities are secrets, so that overrides may name them by a digest. */
+/** The dimension whose entities are secrets, so that overrides may name them by digest. */
 const SECRET_DIMENSION = 'apiKey'
 
-/** How an override names an API key by its digest. */
+/** Prefix of an API key's digest in an override. */
 const DIGEST_PREFIX = 'digest:'
 
-/** Stands in the place of the dimension for overrides by digest; no dimension has this name. */
+/** Replaces the dimension for overrides by digest; no dimension has this name. */
 const DIGEST_PLACE = 'apiKey digest'
 
 /**
- * Which overrides can hold for a rule: made once for each rule, so that a decision does not name its resource again. It
- * may be used with any table; it remembers where it last found something.
+ * Which overrides can apply to a rule: created once per rule, so that a decision need not build names. Works with any
+ * table; caches where it last found something.
  */
 export class OverrideScope {
   readonly dimension: Dimension
   /** As rules write it, in any spelling. */
   readonly resource: string
-  /** The names of the places to look in, the first one before the second. */
+  /** Names of the places to look in, in this order. */
   readonly exactName: string
   readonly everyName: string
   /** The same for overrides by digest; undefined for dimensions without. */
   readonly exactDigestName: string | undefined
   readonly everyDigestName: string | undefined
-  /** Those places in a table, as of a version of it; kept by the table. */
+  /** Cache of those places in a table, for a version of it; owned by the table. */
   table: OverrideTable | undefined = undefined
   version = 0
   exact: Place<OverrideTerms> | undefined = undefined
@@ -53,15 +53,15 @@ export class OverrideScope {
 /**
  * Overrides, millions of them in 20 to 60 bytes each: neither the entity nor the resource can be read back. A `Map`
  * takes 60 to 90 bytes for each, and stops the thread while it grows. A lookup takes the same time for any number of
- * overrides, and none where a rule has none. For one thread.
+ * overrides, and none if a rule has none. For one thread.
  */
 export class OverrideTable extends EntityTable<OverrideTerms> {
   readonly #spellings = new PatternSpellings()
   readonly #digestOf: ((apiKey: string) => string) | undefined
 
   /**
-   * `random`: keys the hash, so that callers cannot choose names that collide. `digestOf`: the digest of an API key;
-   * without it, an override for `digest:...` is one for a key of that name.
+   * `random`: source of the hash secret, so that callers cannot choose names that collide. `digestOf`: the digest of an
+   * API key; without it, an override for `digest:...` applies to a key with that name.
    */
   constructor(random: Random, digestOf?: (apiKey: string) => string) {
     super(random, TERMS)
@@ -70,8 +70,8 @@ export class OverrideTable extends EntityTable<OverrideTerms> {
 
   /**
    * The terms for an entity: of an override for the resource of the scope, else of one for every resource of its
-   * dimension. One that names the entity comes before one that names its digest. Equal terms are always the same
-   * object, frozen. Does not allocate, except for digests. What has expired at `nowMs` is dropped.
+   * dimension. One that names the entity comes before one that names its digest. Equal terms are always the same frozen
+   * object. Does not allocate, except for digests. Overrides that have expired at `nowMs` are dropped.
    */
   termsOf(scope: OverrideScope, entity: string, nowMs: number): OverrideTerms | undefined {
     if (scope.version !== this.placesVersion || scope.table !== this) this.#enter(scope)
@@ -85,14 +85,14 @@ export class OverrideTable extends EntityTable<OverrideTerms> {
 
   #termsOfDigest(scope: OverrideScope, entity: string, nowMs: number): OverrideTerms | undefined {
     const { exactDigest, everyDigest } = scope
-    // There are such places only with a `digestOf`.
+    // Such places exist only with a `digestOf`.
     const digest = this.#digestOf!(entity)
     const terms = exactDigest === undefined ? undefined : this.find(exactDigest, digest, nowMs)
     if (terms !== undefined || everyDigest === undefined) return terms
     return this.find(everyDigest, digest, nowMs)
   }
 
-  /** Puts an override, or another in its place. One that has expired already is a removal. */
+  /** Sets an override. One that has already expired is removed. */
   putOverride({ dimension, resource, entity, terms, expiresAt }: Override, nowMs: number): void {
     this.put(this.#keyOf(dimension, entity, resource), { value: terms, expiresAt }, nowMs)
   }
@@ -136,7 +136,7 @@ function textOfTerms({ limit, window, burst, windows, multiplier }: OverrideTerm
   return `${text}${parts.join('')};`
 }
 
-/** Numbers as they are and texts in quotes: no part can be taken for another. */
+/** Numbers as they are and strings in quotes: no part can be taken for another. */
 function partText(part: number | string | undefined): string {
   return typeof part === 'string' ? JSON.stringify(part) : String(part)
 }

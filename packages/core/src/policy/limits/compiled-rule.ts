@@ -16,19 +16,19 @@ import { EffectiveLimits } from './effective-rule.ts'
 import type { ErrorRateGuard } from './error-rate.ts'
 import { Schedule } from './schedule.ts'
 
-/** Says what a request costs, in whole units, 0 or more. */
+/** Returns the cost of a request in whole units, 0 or more. */
 export type CostFunction = (request: PolicyRequest) => number
 
-/** What a rule is compiled with. */
+/** Dependencies of compiled rules. */
 export interface CompileOptions {
-  /** One reader for each dimension, used by all rules. */
+  /** One reader per dimension, shared by all rules. */
   readonly readers: DimensionReaders
   readonly costFunctions: Readonly<Record<string, CostFunction>>
   /** For requests that no enforced rule matches. Default: none. */
   readonly defaultRule?: Rule | undefined
 }
 
-/** Where a rule is in a rule set, and what that set says for rules that do not say it themselves. */
+/** The location of a rule in a rule set, and the defaults of that set. */
 export interface RulePlace {
   readonly name: string
   readonly label: string
@@ -38,34 +38,31 @@ export interface RulePlace {
   readonly errorRate: ErrorRateCut | undefined
 }
 
-/** A rule of a rule set, ready to be applied. Immutable but for the guard, which counts failures across rule sets. */
+/** A compiled rule of a rule set. Immutable except for the guard, which counts failures across rule sets. */
 export class CompiledRule {
-  // What every decision looks at comes first: with thousands of rules, each line of memory that is fetched counts.
+  // Fields that every decision reads come first: with thousands of rules, each cache line matters.
   readonly reader: DimensionReader
-  /** The only limit for a caller that nothing is said about; undefined when there are several or none. */
+  /** The only limit of a caller without modifications; undefined if there are several or none. */
   readonly only: Limit | undefined
-  /**
-   * Whether nothing but overrides, tiers and incidents changes its numbers, and it is enforced for all at a constant
-   * cost.
-   */
+  /** Whether only overrides, tiers and incidents change its numbers, and it is enforced for all at a constant cost. */
   readonly isPlain: boolean
   readonly #unitCost: number
-  /** Which overrides can hold for it. */
+  /** Which overrides can apply to it. */
   readonly overrides: OverrideScope
-  /** The only limit under the terms that were used last: most rules have few, and one of these is used most. */
+  /** The only limit under the last used terms: most rules have few, and one of them is used most. */
   #lastTerms: OverrideTerms | undefined = undefined
   #lastOnly: Limit | undefined = undefined
-  /** The name its counters go by. */
+  /** The name of its counters. */
   readonly name: string
   readonly dimension: string
-  /** The limits for a caller that nothing is said about. */
+  /** The limits of a caller without modifications. */
   readonly own: readonly Limit[]
-  /** Whether nothing but overrides, tiers and incidents changes its numbers. */
+  /** Whether only overrides, tiers and incidents change its numbers. */
   readonly isSteady: boolean
   readonly #costFunction: CostFunction | undefined
   readonly #percent: number
   readonly #regions: ReadonlyMap<string, number> | undefined
-  /** The name as people know it, which is the same unless the rule is part of a version that is only measured. */
+  /** The name for people: the same, unless the rule is part of a version that is only measured. */
   readonly label: string
   readonly rule: PolicyRule
   readonly origin: RuleOrigin
@@ -74,22 +71,22 @@ export class CompiledRule {
   readonly incidentFactor: number
   readonly errorRate: ErrorRateCut | undefined
   readonly penalty: Penalty | undefined
-  /** What counts denials, where there is a penalty. */
+  /** Counts denials, if there is a penalty. */
   readonly penaltyLimits: PenaltyLimits | undefined
   /** Whether a tier changes its numbers. */
   readonly isTiered: boolean
-  /** Whom it is enforced for; for all others it is measured only. */
+  /** Which callers it is enforced for; for all others it is only measured. */
   readonly reach: 'all' | 'share' | 'none'
-  /** Whether it holds beside other rules of its dimension: it takes no place and loses none. */
+  /** Whether it applies in addition to other rules of its dimension: it replaces none and is replaced by none. */
   readonly isBeside: boolean
   /** Whether responses announce it to callers. */
   readonly isAnnounced: boolean
-  /** A list of this rule. */
+  /** A list with only this rule. */
   readonly alone: readonly CompiledRule[] = Object.freeze([this])
-  /** The last caller, and the result: it is needed once for each rule that may give way to this one. */
+  /** Cache of the last caller and the result: it is needed once for each rule that this one may replace. */
   #lastEntity: string | undefined = undefined
   #lastEnforced = false
-  /** Set by the engine when failures are to be counted. */
+  /** Set by the engine if failures are to be counted. */
   guard: ErrorRateGuard | undefined = undefined
 
   constructor(rule: PolicyRule, place: RulePlace, options: CompileOptions) {
@@ -128,8 +125,8 @@ export class CompiledRule {
   }
 
   /**
-   * The only limit of a plain rule for a caller with an override and nothing else that changes numbers; undefined when
-   * there are several or none, or the terms cannot be applied.
+   * The only limit of a plain rule for a caller with an override as the only modification; undefined if there are
+   * several or none, or the terms cannot be applied.
    */
   onlyUnder(terms: OverrideTerms): Limit | undefined {
     if (terms !== this.#lastTerms) {
@@ -140,12 +137,12 @@ export class CompiledRule {
     return this.#lastOnly
   }
 
-  /** What a request takes of a plain rule, whose cost is constant. */
+  /** The cost of a request under a plain rule, which is constant. */
   plainCost(units: number): number {
     return bounded(this.#unitCost * units)
   }
 
-  /** Units that the request takes of this rule, times `units`. */
+  /** The cost of the request under this rule, times `units`. */
   costOf(request: PolicyRequest, units: number): number {
     if (this.#costFunction === undefined) return bounded(this.#unitCost * units)
     const cost = this.#costFunction(request)
@@ -158,12 +155,12 @@ export class CompiledRule {
     return this.#regions.get(region) ?? 1
   }
 
-  /** Whether the rule is enforced for this caller, and not only measured. */
+  /** Whether the rule is enforced for this caller, rather than only measured. */
   isEnforcedFor(entity: string): boolean {
     if (this.reach !== 'share') return this.reach === 'all'
     if (entity !== this.#lastEntity) {
       this.#lastEntity = entity
-      // By the label, so that a version that is only measured takes the same callers as when it is enforced.
+      // By the label, so that a version that is only measured selects the same callers as when it is enforced.
       this.#lastEnforced = callerShare(this.label, entity) < this.#percent
     }
     return this.#lastEnforced
@@ -175,7 +172,7 @@ function reachOf(percent: number): CompiledRule['reach'] {
   return percent > 0 ? 'share' : 'none'
 }
 
-/** A cost beyond every limit there can be is as good as the largest number: it never fits. */
+/** A cost above every possible limit is cut to the largest number: it never fits. */
 function bounded(cost: number): number {
   return Math.min(cost, Number.MAX_SAFE_INTEGER)
 }
@@ -199,17 +196,17 @@ function costFunctionOf(
   const { descriptor, per = 1 } = cost
   return (request) => {
     const value = Number(request.descriptors?.[descriptor] ?? 0)
-    // What is no number costs as much as nothing known: one unit, not none, or leaving it out would be free.
+    // An invalid number costs the same as a missing one: one unit, not none, so that omitting it is not free.
     return Number.isFinite(value) && value > 0 ? bounded(Math.ceil(value / per)) : 1
   }
 }
 
-// The same in every process: all nodes must put a caller on the same side.
+// The same in every process: all nodes must select the same callers.
 const fingerprint = new Fingerprint({ low: 0x73_68_61_72, high: 0x65_00_00_01 })
 
 /**
- * Where a caller stands between 0 and 100, spread evenly: always the same for the same salt and caller, on every node.
- * A share of n percent are those below n; who is in a share is in every larger one.
+ * Position of a caller between 0 and 100, evenly distributed: the same for the same salt and caller on every node. A
+ * share of n percent contains those below n, so a larger share contains every smaller one.
  */
 export function callerShare(salt: string, caller: string): number {
   fingerprint.of(salt.length, 0, `${salt}\n${caller}`)

@@ -4,21 +4,21 @@ import { canonicalDimension } from '../matching/rule-name.ts'
 import type { PolicyRequest } from '../rule-set/policy-request.ts'
 import { sha256 } from './sha256.ts'
 
-/** Identities longer than this, in UTF-16 code units, are counted under their hash. */
+/** Identities longer than this, in UTF-16 code units, are counted by their hash. */
 const LONGEST_ENTITY = 512
 
-/** Who is counted where all calls are. */
+/** The entity of rules that count all calls together. */
 const ALL_CALLERS = 'all'
 
 /** How addresses become identities. */
 export interface AddressOptions {
-  /** Bits of an IPv6 address that make one caller: a network hands out at least 64 bits to one customer. */
+  /** Leading bits of an IPv6 address that identify a caller: a network assigns at least 64 bits to one customer. */
   readonly ipv6PrefixLength: number
 }
 
 /** Reads one dimension from requests. */
 export class DimensionReader {
-  /** In its one order of names. */
+  /** In canonical spelling. */
   readonly dimension: string
   /** Whether an address is part of the identity. */
   readonly hasAddress: boolean
@@ -34,7 +34,7 @@ export class DimensionReader {
     this.#prefix = `${this.dimension}:`
   }
 
-  /** Who the request counts for, or undefined when it does not say: an absent or empty identity does not count. */
+  /** The entity of a request, or undefined if it has none: a missing or empty identity does not count. */
   read(request: PolicyRequest): string | undefined {
     if (this.#names.length === 1) return this.#one(this.#names[0]!, request)
     const parts: string[] = []

@@ -7,66 +7,62 @@ import type { PolicyRule } from '../rule-set/rule-set.ts'
 import type { NotApplicable } from './scale-rule.ts'
 import { addBurst, algorithmRuleOf, applyTerms, scaleRule, withoutHybridBurst } from './scale-rule.ts'
 
-/** What holds for one request besides the rule itself. */
+/** What changes the numbers of a rule for one request. */
 export interface LimitModification {
-  /** Of the override for the caller, or undefined when there is none. The same object for the same terms. */
+  /** The terms of the caller's override, or undefined without one. Equal terms are the same object. */
   readonly terms: OverrideTerms | undefined
   /**
-   * Multiplies all numbers, 0 or more. Without an override: tier x region x schedule x incident x cut by failures. With
-   * one: incident x cut by failures, because the numbers of an override are taken as they are.
+   * Multiplies all numbers, 0 or more. Without an override: tier x region x schedule x incident x error rate. With one:
+   * incident x error rate, because the numbers of an override are final.
    */
   readonly factor: number
-  /**
-   * Units of the tier that may pass at once on top of the limit: whole, 0 or more. An override leaves it out of
-   * account.
-   */
+  /** Units of the tier that may pass at once on top of the limit: whole, 0 or more. Ignored with an override. */
   readonly burst: number
-  /** False closes the burst of a `hybrid` rule, unless an override names one. Default: true. Others ignore it. */
+  /** False disables the burst of a `hybrid` rule, unless an override sets one. Default: true. Others ignore it. */
   readonly entitled?: boolean
 }
 
-/** Maximum number of variants of a rule that are kept, in two generations. */
+/** Maximum number of cached variants of a rule, in two generations. */
 const MOST_VARIANTS = 4096
 
 /**
- * The limits of one rule under everything that changes them. In the order of resolution: the rule is the most specific
- * one that was found (the default for all resources, or that of the resource); an override for the caller takes its
- * place, or else the tier multiplies it and adds its burst, region and schedule multiply it; then an incident and a cut
- * by failures multiply whatever came out.
+ * The limits of one rule with all modifications. Order: an override for the caller replaces its numbers; otherwise the
+ * tier multiplies them and adds its burst, and region and schedule multiply them; then incident and error rate multiply
+ * the result.
  *
- * Variants of a rule have the same ids wherever their states have the same form, so that they go on with one counter: a
- * raised limit helps at once, a lowered one counts what was used. Counters are apart where a tier's burst comes on top
- * of a window, and where an override puts several windows in the place of one.
+ * Variants of a rule have the same ids if their states have the same format, so they share a counter: a raised limit
+ * helps at once, a lowered one counts what was used. Counters are separate if a tier's burst is on top of a window, and
+ * if an override replaces one window by several.
  */
 export class EffectiveLimits {
   readonly #variants: VariantTable
-  /** For callers without the burst of a hybrid; undefined where there is none to close. */
+  /** For callers without the burst of a hybrid; undefined if there is no burst. */
   readonly #plain: VariantTable | undefined
 
-  /** Throws `SLUICE_INVALID_RULE` when the rule cannot be used. */
+  /** Throws `SLUICE_INVALID_RULE` for an invalid rule. */
   constructor(name: string, rule: PolicyRule) {
     const own = algorithmRuleOf(rule)
     this.#variants = new VariantTable(name, own)
     this.#plain = own.algorithm === 'hybrid' ? new VariantTable(name, withoutHybridBurst(own)) : undefined
   }
 
-  /** The limits as the rule states them. */
+  /** The limits of the rule without modifications. */
   get own(): readonly Limit[] {
     return this.#variants.own
   }
 
   /**
-   * Why the burst of a tier cannot be added to this rule, which then goes without, in a sentence; undefined when it
-   * can.
+   * Why the burst of a tier cannot be added to this rule, in a sentence; undefined if it can. The rule then applies
+   * without it.
    */
   get burstProblem(): string | undefined {
     return this.#variants.burstProblem
   }
 
   /**
-   * The limits that hold: frozen, none when nothing limits. The same modification gives the identical objects again,
-   * for as long as not thousands of others were asked for in between; later ones are equal. Terms that cannot be
-   * applied leave the rule's own numbers, see {@link problemOf}.
+   * The applied limits: frozen, empty if nothing limits. The same modification returns identical objects, unless
+   * thousands of others were used in between; then equal ones. Terms that cannot be applied leave the numbers of the
+   * rule, see {@link problemOf}.
    */
   limitsFor(modification: LimitModification): readonly Limit[] {
     const { terms, factor, burst } = modification
@@ -75,19 +71,19 @@ export class EffectiveLimits {
     return factor === 1 && burst === 0 ? table.own : table.find(burst, factor).limits
   }
 
-  /** The limits under terms of an override, and why the terms cannot be applied, if they cannot. */
+  /** The limits under the terms of an override, and why the terms cannot be applied, if they cannot. */
   variantFor(modification: LimitModification & { readonly terms: OverrideTerms }): Variant {
     const table = modification.entitled === false && this.#plain !== undefined ? this.#plain : this.#variants
     return table.find(modification.terms, modification.factor)
   }
 
-  /** Why these terms cannot be applied to this rule, in a sentence; undefined when they can. Cheap to ask again. */
+  /** Why these terms cannot be applied to this rule, in a sentence; undefined if they can. Cached. */
   problemOf(terms: OverrideTerms): string | undefined {
     return this.#variants.find(terms, 1).problem
   }
 }
 
-/** Limits that follow from a modification. */
+/** Limits of a modification. */
 export class Variant {
   readonly limits: readonly Limit[]
   readonly problem: string | undefined
@@ -98,7 +94,7 @@ export class Variant {
   }
 }
 
-/** Variants by what they come from (the terms of an override, or the burst of a tier), then by factor. */
+/** Variants by their source (the terms of an override, or the burst of a tier), then by factor. */
 class Generation {
   size = 0
   readonly #bySource = new Map<OverrideTerms | number, Map<number, Variant>>()
@@ -118,14 +114,14 @@ class Generation {
   }
 }
 
-/** The variants of one rule in use: when there are too many, those not asked for lately go. */
+/** The variants of one rule in use: if there are too many, the least recently used are evicted. */
 class VariantTable {
   readonly own: readonly Limit[]
   readonly #name: string
   readonly #rule: Rule
   #young = new Generation()
   #old = this.#young
-  // What was asked for last is often asked for again.
+  // The last variant is often the next one too.
   #last: Variant | undefined = undefined
   #lastSource: OverrideTerms | number = 0
   #lastFactor = 1
@@ -171,7 +167,7 @@ class VariantTable {
     return new Variant(compileRule(this.#name, scaleRule(this.#rule, factor)), applied.problem)
   }
 
-  /** The rule with numbers that came from outside, if they can be used. */
+  /** The rule with external numbers, if they are valid. */
   #withTerms(terms: OverrideTerms): Rule | NotApplicable {
     const applied = applyTerms(this.#rule, terms)
     if ('problem' in applied) return applied

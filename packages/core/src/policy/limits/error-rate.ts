@@ -1,27 +1,27 @@
 import { durationMs } from '../../rule/duration.ts'
 import type { ErrorRateCut } from '../rule-set/rule-set.ts'
 
-/** The span over which calls are counted moves on by this part of it. */
+/** The counting window advances by this part of it. */
 const SLICES = 10
 
 /**
- * Watches how many calls fail and says by how much limits are cut meanwhile. In memory of fixed size; every call takes
- * the same short time.
+ * Measures the share of failed calls, and by how much limits are cut. Uses constant memory; every call takes the same
+ * short time.
  *
  * While the share of failures in the window is above `cutAbove`, among at least `leastCalls` calls, limits are cut by
- * one step; while it is below `restoreBelow` they are given back by one. Between both nothing changes. Steps are at
- * least `hold` apart, and after each the count restarts, so that one failure never leads to two cuts. To give back,
- * a whole window since the last step will do in place of `leastCalls`: a cut must not last because few calls come. A
- * whole window without any call gives back too, whatever `restoreBelow` is: nothing fails any more, and only calls can
- * show whether more would. Such quiet steps count from the last call, not from the time of the lookup.
+ * one step; while it is below `restoreBelow` they are restored by one. Between both nothing changes. Steps are at least
+ * `hold` apart, and counting restarts after each, so one failure never leads to two cuts. For restoring, a whole window
+ * since the last step is enough without `leastCalls`: a cut must not last because there are few calls. A whole window
+ * without any call restores too, whatever `restoreBelow` is: nothing fails any more, and only calls can show whether
+ * more would. Such steps are counted from the last call, not from the time of the lookup.
  */
 export class ErrorRateGuard {
-  /** What it was made with. */
+  /** The settings it was created with. */
   readonly settings: ErrorRateCut
   readonly #windowMs: number
   readonly #sliceMs: number
   readonly #holdMs: number
-  /** Between two steps back without a call: each takes a whole window. */
+  /** Time between two restored steps without a call: a whole window each. */
   readonly #quietApartMs: number
   readonly #calls = new Float64Array(SLICES)
   readonly #failures = new Float64Array(SLICES)
@@ -30,7 +30,7 @@ export class ErrorRateGuard {
   #newestSlice = Number.NEGATIVE_INFINITY
   #lastCallMs = Number.NEGATIVE_INFINITY
   #lastStepMs = Number.NEGATIVE_INFINITY
-  /** Before it, time alone changes nothing. */
+  /** Before this time, time alone changes nothing. */
   #nextLookMs = Number.NEGATIVE_INFINITY
   #steps = 0
   #factor = 1
@@ -43,7 +43,7 @@ export class ErrorRateGuard {
     this.#quietApartMs = Math.max(this.#windowMs, this.#holdMs)
   }
 
-  /** Counts a call that ended, well or not, at `nowMs` (milliseconds since 1970). */
+  /** Counts the outcome of a call at `nowMs` (milliseconds since 1970). */
   report(failed: boolean, nowMs: number): void {
     if (nowMs >= this.#nextLookMs) this.#look(nowMs)
     // Time does not go back: a late report counts in the newest slice.
@@ -59,8 +59,8 @@ export class ErrorRateGuard {
   }
 
   /**
-   * What limits are multiplied by at `nowMs`: 1, `step`, `step` squared and so on, never below `least`. One comparison
-   * unless something may have changed.
+   * The factor of limits at `nowMs`: 1, `step`, `step` squared and so on, never below `least`. One comparison unless
+   * something may have changed.
    */
   factorAt(nowMs: number): number {
     if (nowMs >= this.#nextLookMs) {
@@ -80,12 +80,12 @@ export class ErrorRateGuard {
     this.#nextLookMs = this.#steps > 0 ? Math.min(sliceEndMs, this.#quietStepMs()) : sliceEndMs
   }
 
-  /** When a step back falls due if no call comes until then. */
+  /** When the next step is restored if there is no call until then. */
   #quietStepMs(): number {
     return Math.max(this.#lastCallMs + this.#windowMs, this.#lastStepMs + this.#quietApartMs)
   }
 
-  /** Takes the steps back that fell due while no call came. */
+  /** Restores the steps that fell due without calls. */
   #giveBackQuietly(nowMs: number): void {
     const firstMs = this.#quietStepMs()
     if (nowMs < firstMs) return

@@ -2,22 +2,25 @@ import type { PolicyRequest } from '../rule-set/policy-request.ts'
 import { CompiledRule } from './compiled-rule.ts'
 
 /**
- * Rules that match one reading of a path, in the order in which they come before one another: those of the caller's
- * tier before those for all, the more specific ones before the others.
+ * Rules that match one reading of a path, in order of precedence: those of the caller's tier before those for all, more
+ * specific ones first.
  */
 export type RuleLine = readonly CompiledRule[]
 
-/** Rules that hold: one, several, or a choice of which the caller decides. */
+/** Rules that apply: one, several, or a choice that depends on the caller. */
 export type HoldingRules = CompiledRule | readonly CompiledRule[] | RuleChoice
 
 /**
- * Rules of which some give way to others, for the callers that those are enforced for. What does not depend on the
- * caller was decided when it was made.
+ * Rules of which some replace others, for the callers that they are enforced for. Everything that does not depend on
+ * the caller was computed when it was created.
  */
 export class RuleChoice {
-  /** All that hold for some callers. */
+  /** All rules that apply to some callers. */
   readonly rules: readonly CompiledRule[]
-  /** For each rule, those it gives way to, of each line that it stands in; undefined when it holds for all callers. */
+  /**
+   * For each rule, the rules that may replace it, in each line that contains it; undefined if it applies to all
+   * callers.
+   */
   readonly #ahead: readonly (readonly RuleLine[] | undefined)[]
 
   constructor(rules: readonly CompiledRule[], ahead: readonly (readonly RuleLine[] | undefined)[]) {
@@ -25,21 +28,21 @@ export class RuleChoice {
     this.#ahead = ahead
   }
 
-  /** Whether one of the rules, given by its index, holds for the caller of a request. */
+  /** Whether one of the rules, given by index, applies to the caller of a request. */
   holds(index: number, request: PolicyRequest): boolean {
     const ahead = this.#ahead[index]
     if (ahead === undefined) return true
-    // They are of one dimension, so who is counted by one is counted by all.
+    // They have the same dimension, so a caller that one counts is counted by all.
     const entity = this.rules[index]!.reader.read(request)
     return entity === undefined || ahead.some((line) => !line.some((rule) => rule.isEnforcedFor(entity)))
   }
 }
 
 /**
- * The rules that hold for requests with these lines, one for each reading. In a line and of one dimension, these are
- * the first rule that is enforced for the caller, and all before it, which are measured: a rule takes the place of
- * those behind it for the callers that it is enforced for, and for no others. Rules that always hold take no place and
- * lose none. What holds in one line holds, so that no reading leads past a rule.
+ * The rules that apply to requests with these lines, one per reading. In a line and for one dimension, these are the
+ * first rule that is enforced for the caller, and all before it, which are measured: a rule replaces later ones only
+ * for the callers that it is enforced for. Rules that always apply replace none and are replaced by none. What applies
+ * in one line applies, so that no reading bypasses a rule.
  */
 export function holdingRules(lines: readonly RuleLine[]): HoldingRules {
   const ahead = new Map<CompiledRule, RuleLine[]>()
@@ -56,14 +59,14 @@ export function holdingRules(lines: readonly RuleLine[]): HoldingRules {
   return rules.length === 1 ? rules[0]! : rules
 }
 
-/** Those of the rules that hold for the caller of a request, enforced or measured. */
+/** The rules that apply to the caller of a request, enforced or measured. */
 export function rulesFor(holding: HoldingRules, request: PolicyRequest): readonly CompiledRule[] {
   if (holding instanceof CompiledRule) return holding.alone
   if (!(holding instanceof RuleChoice)) return holding
   return holding.rules.filter((_rule, index) => holding.holds(index, request))
 }
 
-/** Whether one of the rules that hold is enforced for the caller of a request, whatever its limit is. */
+/** Whether one of the applicable rules is enforced for the caller of a request, whatever its limit is. */
 export function isMatched(holding: Iterable<CompiledRule>, request: PolicyRequest): boolean {
   return Array.from(holding).some((rule) => {
     const entity = rule.reader.read(request)
@@ -71,7 +74,7 @@ export function isMatched(holding: Iterable<CompiledRule>, request: PolicyReques
   })
 }
 
-/** The rule in whose favour a rule of these lines does not hold for the caller of a request. */
+/** The rule that replaces a rule of these lines for the caller of a request. */
 export function replacementOf(
   rule: CompiledRule,
   lines: readonly RuleLine[],
@@ -87,7 +90,7 @@ export function replacementOf(
 }
 
 /**
- * The rules of a line that hold for some callers, each with those before it that take its place for a share of the
+ * The rules of a line that apply to some callers, each with the earlier ones that replace it for a share of the
  * callers.
  */
 function standingIn(line: RuleLine): ReadonlyMap<CompiledRule, RuleLine> {

@@ -13,10 +13,10 @@ import { LARGEST_LOG_UNITS, LARGEST_ROLLOVER_UNITS, LARGEST_UNITS, SLOWEST_RATE 
 import type { OverrideTerms } from '../entries/live-entry.ts'
 import type { PolicyRule, PolicyRuleSettings } from '../rule-set/rule-set.ts'
 
-/** A product that misses a whole number by less than this share is that number: 100 x 0.29 is 29. */
+/** A product that differs from a whole number by less than this share is that number: 100 x 0.29 is 29. */
 const ROUNDING_ERROR = 1e-12
 
-/** Seconds over which a burst on top of a calendar window comes back. */
+/** Refill time in seconds of a burst on top of a calendar window. */
 const PERIOD_SECONDS: Readonly<Record<CalendarWindow['calendar'], number>> = {
   minute: 60,
   hour: 3600,
@@ -25,7 +25,7 @@ const PERIOD_SECONDS: Readonly<Record<CalendarWindow['calendar'], number>> = {
   month: 2_678_400,
 }
 
-/** What a rule of a rule set says beyond what a rule alone does. */
+/** The settings of a rule in a rule set that a rule alone does not have. */
 const POLICY_SETTINGS: Readonly<Record<Exclude<keyof PolicyRuleSettings, keyof RuleSettings>, true>> = {
   name: true,
   resource: true,
@@ -44,7 +44,7 @@ const POLICY_SETTINGS: Readonly<Record<Exclude<keyof PolicyRuleSettings, keyof R
   enabled: true,
 }
 
-/** Numbers that cannot be put into a rule, and why, in a sentence. */
+/** Numbers that a rule cannot take, and why, in a sentence. */
 export interface NotApplicable {
   readonly problem: string
 }
@@ -59,7 +59,7 @@ interface WindowNumbers {
   readonly burst?: number
 }
 
-/** The rule without what only a rule set says, as `compileRule` takes it; failure mode and mistakes stay. */
+/** The rule without the settings of a rule set, as `compileRule` takes it; failure mode and mistakes stay. */
 export function algorithmRuleOf(rule: PolicyRule): Rule {
   const kept = Object.entries(rule).filter(([option]) => !Object.hasOwn(POLICY_SETTINGS, option))
   return Object.fromEntries(kept) as unknown as Rule
@@ -68,9 +68,8 @@ export function algorithmRuleOf(rule: PolicyRule): Rule {
 /**
  * The rule with all its numbers (limit, burst, capacity, rate; each of several windows; base and burst of a hybrid)
  * times `factor`, 0 or more. Units are rounded down, but what was at least 1 stays at least 1 unless the factor is 0; 0
- * and `'off'` stay as they are. What would be too large becomes the largest there is: 9,000,000,000, of a bucket with
- * rollover 3,000,000,000, of the exact log 100,000. A rate is not rounded; at a factor of 0 it stays, because nothing
- * passes anyway.
+ * and `'off'` stay. Results are capped at the maximum: 9,000,000,000, for a bucket with rollover 3,000,000,000, for the
+ * exact log 100,000. A rate is not rounded; at a factor of 0 it stays, because nothing passes anyway.
  */
 export function scaleRule(rule: Rule, factor: number): Rule {
   if (factor === 1) return rule
@@ -90,11 +89,11 @@ export function scaleRule(rule: Rule, factor: number): Rule {
 }
 
 /**
- * The rule with the numbers of an override. `limit` takes the place of the limit or capacity, `window` and `burst` (of
- * a hybrid: the capacity of its burst) those of the rule's; a burst or rate that is not named changes in the proportion
- * of the new limit to the old, as by {@link scaleRule}, and stays where the old one is 0 or `'off'`. `windows` take the
- * place of all windows, `multiplier` is as for {@link scaleRule}, `'off'` does not limit. What the rule's algorithm has
- * no room for is a problem. Whether the numbers themselves can be used is for `compileRule` to say.
+ * The rule with the numbers of an override. `limit` replaces the limit or capacity, `window` and `burst` (of a hybrid:
+ * the capacity of its burst) those of the rule. A burst or rate that is not given scales with the new limit, as in
+ * {@link scaleRule}, and stays if the old limit is 0 or `'off'`. `windows` replace all windows, `multiplier` works as
+ * in {@link scaleRule}, `'off'` does not limit. What the algorithm does not support is a problem. `compileRule` checks
+ * the numbers themselves.
  */
 export function applyTerms(rule: Rule, terms: OverrideTerms): Rule | NotApplicable {
   const misplaced = misplacedTerm(terms)
@@ -109,11 +108,10 @@ export function applyTerms(rule: Rule, terms: OverrideTerms): Rule | NotApplicab
 }
 
 /**
- * The rule with `extra` units more that may pass at once, on top of its limit: as its burst or capacity, of
- * `concurrency` as more slots. A rule that denies all, or does not limit, stays as it is. Fixed and sliding windows
- * keep states of another form when they have a burst, so callers with one have counters apart from those without. A
- * calendar window gets a burst that comes back over one period, months counted as 31 days. Rollover, and calendar
- * windows among others, have no room.
+ * The rule with `extra` more units at once on top of its limit: as its burst or capacity, for `concurrency` as more
+ * slots. A rule that denies all, or does not limit, stays unchanged. Fixed and sliding windows have another state
+ * format with a burst, so callers with one have separate counters. A calendar window gets a burst that refills over one
+ * period, months counted as 31 days. Rollover, and calendar windows among others, do not support it.
  */
 export function addBurst(rule: Rule, extra: number): Rule | NotApplicable {
   if (extra === 0) return rule
@@ -156,7 +154,7 @@ function applyToWindows(rule: WindowRule, terms: OverrideTerms): Rule | NotAppli
     return { problem: `"limit" does not say which of the ${count} windows it is for: use "windows" or "multiplier"` }
   }
   const { limit: _limit, window: _window, burst: _burst, windows: _windows, ...others } = rule
-  // A single window in the place of a single one goes on with its counter, which knows no length.
+  // A single window in place of another keeps its counter, which does not depend on the length.
   const alone = rule.windows === undefined && windows.length === 1
   return { ...others, ...(alone ? windows[0] : { windows }) } as Rule
 }
@@ -188,7 +186,7 @@ function applyLimit(rule: PlainRule, terms: OverrideTerms): Rule | NotApplicable
   return withRate({ ...rule, capacity: limit }, proportion(limit, rule.capacity))
 }
 
-/** How the numbers that go with a limit change: not at all where there was none to compare with. */
+/** How the numbers that depend on a limit change: not at all if there was no limit to compare with. */
 function proportion(limit: number, before: Units): number {
   return before === 'off' || before === 0 ? 1 : limit / before
 }
@@ -254,7 +252,7 @@ function isBucketRule(rule: Rule): rule is BucketRule & RuleSettings {
   return 'capacity' in rule
 }
 
-/** Whether a burst is what may pass at once, of any size; with the others it is at least the limit. */
+/** Whether a burst is the number of units at once, of any size; for the other algorithms it is at least the limit. */
 function isMeter(rule: WindowRule): boolean {
   return rule.algorithm === undefined || rule.algorithm === 'gcra'
 }

@@ -6,12 +6,12 @@ import type { ScheduleEntry } from '../rule-set/rule-set.ts'
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
 
-/** In the order in which days since 1970-01-01, a Thursday, are counted. */
+/** In the order of days since 1970-01-01, a Thursday. */
 const DAYS = [...WEEKDAYS.slice(4), ...WEEKDAYS.slice(0, 4)]
 
 const TIME = /^(?:([01]\d|2[0-3]):([0-5]\d)|24:00)$/
 
-/** An entry with its times as milliseconds since midnight, and its days by their place in {@link DAYS}. */
+/** An entry with its times in milliseconds since midnight, and its days by their index in {@link DAYS}. */
 interface Span {
   readonly zone: Zone
   readonly days: readonly boolean[]
@@ -20,17 +20,17 @@ interface Span {
   readonly multiplier: number
 }
 
-/** A time zone with the times of its day at which something may change, rising; the last is the end of the day. */
+/** A time zone with the times of its day at which something may change, ascending; the last is the end of the day. */
 interface Zone {
   readonly timeZone: string
   readonly boundaries: readonly number[]
-  /** What clocks there show, as milliseconds since 1970 as if it were UTC; set when the multiplier is looked up. */
+  /** The local time, as milliseconds since 1970 as if it were UTC; set when the multiplier is looked up. */
   localMs: number
 }
 
 /**
- * The times of a week at which a rule has other limits. What counts is what clocks in the zone of an entry show: a span
- * inside an hour that is skipped does not come, one inside an hour that is repeated comes twice.
+ * The times of a week at which a rule has other limits. Local time of the entry's zone counts: a span inside a skipped
+ * hour does not occur, one inside a repeated hour occurs twice.
  */
 export class Schedule {
   readonly #spans: readonly Span[]
@@ -39,7 +39,7 @@ export class Schedule {
   #validFrom = Number.POSITIVE_INFINITY
   #validUntil = Number.NEGATIVE_INFINITY
 
-  /** Throws `SLUICE_INVALID_RULE_SET` when a time or time zone cannot be read. */
+  /** Throws `SLUICE_INVALID_RULE_SET` for an invalid time or time zone. */
   constructor(entries: readonly ScheduleEntry[]) {
     const boundaries = new Map<string, Set<number>>()
     for (const [index, entry] of entries.entries()) {
@@ -61,13 +61,15 @@ export class Schedule {
     }))
   }
 
-  /** The multiplier of the first entry that covers `nowMs` (milliseconds since 1970); 1 when none does. */
+  /** The multiplier of the first entry that covers `nowMs` (milliseconds since 1970); 1 if none does. */
   multiplierAt(nowMs: number): number {
     if (nowMs < this.#validFrom || nowMs >= this.#validUntil) this.#lookUp(nowMs)
     return this.#multiplier
   }
 
-  /** The instant up to which the multiplier at `nowMs` surely stays; it may stay longer. `Infinity` without entries. */
+  /**
+   * The instant until which the multiplier at `nowMs` certainly stays; it may stay longer. `Infinity` without entries.
+   */
   validUntil(nowMs: number): number {
     this.multiplierAt(nowMs)
     return this.#validUntil
@@ -85,7 +87,7 @@ export class Schedule {
   }
 }
 
-/** The next boundary of the zone's day, or the instant at which its clocks change, whichever comes first. */
+/** The next boundary of the zone's day, or the next change of its clocks, whichever comes first. */
 function nextChange({ timeZone, boundaries, localMs }: Zone, nowMs: number, offsetMs: number): number {
   const timeMs = timeOfDay(localMs)
   const next = boundaries.find((boundary) => boundary > timeMs)!

@@ -9,9 +9,9 @@ const BLOCK_BYTES = 64
 const ROUND_CONSTANTS: Int32Array = roundConstants()
 
 /**
- * SHA-256 of the UTF-16 code units of `text`, low byte first, in hexadecimal. The platforms' own are asynchronous or
- * belong to Node; this one is for the rare identity that is too long to be a key, where two must never meet, on any
- * machine. UTF-8 would not do: halves of surrogate pairs all have the same form in it.
+ * SHA-256 of the UTF-16 code units of `text`, low byte first, in hexadecimal. The platform's own functions are
+ * asynchronous or specific to Node; this one is for the rare identity that is too long to be a key, where two must
+ * never collide, on any machine. UTF-8 is not suitable: lone surrogates all have the same encoding.
  */
 export function sha256(text: string): string {
   const message = padded(bytesOf(text))

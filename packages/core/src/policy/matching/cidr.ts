@@ -2,22 +2,22 @@ import { IpAddress, parseIp, wordMask } from './ip-address.ts'
 
 const IPV4_BITS = 32
 const IPV6_BITS = 128
-/** The bits before an IPv4 address that is written as an IPv6 one. */
+/** The first 96 bits of an IPv4-mapped IPv6 address. */
 const MAPPED_BITS = 96
 
 const PREFIX_LENGTH = /^(?:0|[1-9]\d{0,2})$/
 
-/** A block of addresses: those that begin with the same bits. A block of IPv6 addresses holds no IPv4 address. */
+/** A block of addresses with a common prefix. A block of IPv6 addresses contains no IPv4 address. */
 export interface Cidr {
-  /** The first one of the block; bits after the prefix are 0. */
+  /** The first address of the block; bits after the prefix are 0. */
   readonly address: IpAddress
-  /** How many bits are the same: 0 to 32 for IPv4, 0 to 128 for IPv6. */
+  /** Length of the prefix: 0 to 32 for IPv4, 0 to 128 for IPv6. */
   readonly length: number
 }
 
 /**
- * Link-local addresses and the metadata services of clouds, which hand out credentials. Nothing is sent there unless
- * the configuration says so.
+ * Link-local addresses and the metadata services of clouds, which hand out credentials. Requests to them must be
+ * allowed explicitly.
  */
 export const METADATA_NETWORKS: readonly string[] = [
   '169.254.0.0/16',
@@ -27,14 +27,14 @@ export const METADATA_NETWORKS: readonly string[] = [
   'fd20:ce::254',
 ]
 
-/** Why a text is no block of addresses: a sentence without a full stop that says what to write instead. */
+/** Why a string is not a CIDR block: a sentence without a full stop that says what to write instead. */
 export interface CidrProblem {
   readonly problem: string
 }
 
 /**
- * The block that a text such as `10.0.0.0/8`, `2001:db8::/32` or a single address stands for; `::ffff:10.0.0.0/104` is
- * the first of these. Bits after the prefix must not be set: the writer may have meant the address or the block.
+ * Parses a CIDR block such as `10.0.0.0/8` or `2001:db8::/32`, or a single address. `::ffff:10.0.0.0/104` equals
+ * `10.0.0.0/8`. Bits after the prefix must not be set: either the address or the block could be meant.
  */
 export function parseCidr(text: string): Cidr | CidrProblem {
   const slash = text.indexOf('/')
@@ -60,16 +60,16 @@ export function parseCidr(text: string): Cidr | CidrProblem {
   return { problem: `${reason}; write ${first}/${length} for the block, or ${address} for the address` }
 }
 
-// One slot, in 32-bit words: the address (4 words), the code of its prefix (0: the slot is empty), the number of its
+// One slot of 32-bit words: the address (4 words), the code of its prefix (0: the slot is empty), the index of its
 // block.
 const SLOT_WORDS = 6
 const CODE = 4
 const NUMBER = 5
 const MOST_LOAD = 0.5
-/** Codes of IPv4 prefixes begin at 1, those of IPv6 prefixes here. */
+/** Codes of IPv4 prefixes start at 1, those of IPv6 prefixes here. */
 const IPV6_CODES = 64
 
-/** A prefix length of IPv4 or IPv6, and the bits it takes of an address. */
+/** A prefix length of IPv4 or IPv6, and its mask. */
 class Prefix {
   readonly isIpv4: boolean
   readonly length: number
@@ -90,11 +90,11 @@ class Prefix {
   }
 }
 
-/** A block of a table, and what is said of it. */
+/** A block of a table with its values. */
 export class CidrBlock<T> {
   readonly cidr: Cidr
   values: T[] = []
-  /** The next wider block of the table that holds this one. */
+  /** The next wider block of the table that contains this one. */
   wider: CidrBlock<T> | undefined = undefined
 
   constructor(cidr: Cidr) {
@@ -103,12 +103,12 @@ export class CidrBlock<T> {
 }
 
 /**
- * Values by blocks of addresses. Built once; the cost of a search depends on how many different prefix lengths there
- * are, not on how many blocks.
+ * Values by address block. Built once. The cost of a lookup depends on the number of different prefix lengths, not on
+ * the number of blocks.
  */
 export class CidrTable<T> {
   readonly #blocks: CidrBlock<T>[] = []
-  /** Prefixes in use, the longest first. */
+  /** Prefixes in use, longest first. */
   readonly #ipv4: readonly Prefix[]
   readonly #ipv6: readonly Prefix[]
   readonly #words: Int32Array
@@ -132,7 +132,7 @@ export class CidrTable<T> {
     return this.#blocks.length === 0
   }
 
-  /** The values of all blocks that hold an address, none twice, those of the narrowest block first. */
+  /** The values of all blocks that contain an address, without duplicates, narrowest block first. */
   find(address: IpAddress): readonly T[] {
     const block = this.findBlock(address)
     if (block === undefined) return []
@@ -144,7 +144,7 @@ export class CidrTable<T> {
     return [...values]
   }
 
-  /** The narrowest block that holds an address; the others follow by `wider`. Does not allocate. */
+  /** The narrowest block that contains an address; the others follow by `wider`. Does not allocate. */
   findBlock(address: IpAddress): CidrBlock<T> | undefined {
     return this.#search(address, Number.POSITIVE_INFINITY)
   }
@@ -166,7 +166,7 @@ export class CidrTable<T> {
     this.#blocks[words[at + NUMBER]!]!.values.push(value)
   }
 
-  /** The narrowest block with a prefix of at most that length that holds an address. */
+  /** The narrowest block that contains an address and whose prefix has at most that length. */
   #search(address: IpAddress, mostLength: number): CidrBlock<T> | undefined {
     const prefixes = address.isIpv4 ? this.#ipv4 : this.#ipv6
     for (let index = 0; index < prefixes.length; index++) {
@@ -178,7 +178,7 @@ export class CidrTable<T> {
     return undefined
   }
 
-  /** Where the first word of the block is that holds an address, or of the empty slot where it would be. */
+  /** Position of the first word of the block that contains an address, or of the empty slot for it. */
   #slotOf(prefix: Prefix, address: IpAddress): number {
     const words = this.#words
     const { code } = prefix

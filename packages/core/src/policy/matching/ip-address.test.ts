@@ -85,7 +85,7 @@ describe('an IP address', () => {
     expect(parseIp(text)).toBeUndefined()
   })
 
-  it('is left as it was by a text that is none', () => {
+  it('is left as it was by a string that is none', () => {
     const address = new IpAddress()
     address.read('2001:db8::1')
     for (const text of ['1.2.3', '1:2:3:4:5:6:7', '::ffff:1.2.3.256']) expect(address.read(text)).toBe(false)

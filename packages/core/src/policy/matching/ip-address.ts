@@ -6,30 +6,30 @@ const COLON = 0x3a
 const DOT = 0x2e
 const ZERO = 0x30
 const LETTER_A = 0x61
-/** Sets the bit in which small letters differ from capital ones. */
+/** The bit that distinguishes lower-case from upper-case letters. */
 const SMALL = 0x20
-/** The third word of an IPv4 address written as an IPv6 one, `::ffff:1.2.3.4`. */
+/** The third word of an IPv4-mapped IPv6 address, `::ffff:1.2.3.4`. */
 const MAPPED = 0xff_ff
 
-/** The groups of the address that is being read; reading does not wait for anything. */
+/** Groups of the address that is being parsed. Parsing is synchronous, so one array is enough. */
 const groups = new Uint16Array(GROUPS)
 
 /**
- * An IP address, which can be reused so that none has to be made for each request. An IPv4 address that is written
- * as an IPv6 one (`::ffff:1.2.3.4`) is that IPv4 address.
+ * A reusable IP address: none has to be allocated per request. An IPv4-mapped IPv6 address (`::ffff:1.2.3.4`) is that
+ * IPv4 address.
  */
 export class IpAddress {
   isIpv4 = true
-  /** 128 bits as four int32, the first bits first; an IPv4 address is in the last one only. */
+  /** 128 bits as four int32, most significant first; an IPv4 address uses only the last one. */
   word0 = 0
   word1 = 0
   word2 = 0
   word3 = 0
 
   /**
-   * Reads one IPv4 address in dotted decimal without leading zeros, or one IPv6 address (RFC 4291; the last 32 bits may
-   * be dotted decimal). No port, prefix length, brackets, zone or spaces. False when it is none: then it is as it was
-   * before.
+   * Parses one IPv4 address in dotted decimal without leading zeros, or one IPv6 address (RFC 4291; the last 32 bits
+   * may be dotted decimal). No port, prefix length, brackets, zone or spaces. Returns false, and stays unchanged, for
+   * anything else.
    */
   read(text: string): boolean {
     const ipv4 = readIpv4(text, 0)
@@ -47,7 +47,7 @@ export class IpAddress {
     return true
   }
 
-  /** Clears all bits but the first `length` ones: 0 to 32, or 128 for IPv6. */
+  /** Clears all bits after the first `length`: 0 to 32, or 128 for IPv6. */
   mask(length: number): void {
     if (this.isIpv4) {
       this.word3 &= wordMask(length)
@@ -71,7 +71,7 @@ export class IpAddress {
     )
   }
 
-  /** The address in its one recommended form: dotted decimal, or as RFC 5952 has it. */
+  /** The canonical form: dotted decimal, or RFC 5952. */
   toString(): string {
     const { word0, word1, word2, word3 } = this
     if (this.isIpv4) return `${word3 >>> 24}.${(word3 >>> 16) & 255}.${(word3 >>> 8) & 255}.${word3 & 255}`
@@ -91,19 +91,19 @@ export class IpAddress {
   }
 }
 
-/** The address that a text is; undefined when it is none. See {@link IpAddress.read} for what may stand in it. */
+/** Parses an address; undefined if the string is not one. See {@link IpAddress.read} for the accepted forms. */
 export function parseIp(text: string): IpAddress | undefined {
   const address = new IpAddress()
   return address.read(text) ? address : undefined
 }
 
-/** The first bits of a word that belong to a prefix of which `length` bits are left; none when it has ended before. */
+/** Mask of the bits of a word that belong to a prefix with `length` bits left; 0 if the prefix ended before. */
 export function wordMask(length: number): number {
   if (length <= 0) return 0
   return length >= WORD_BITS ? -1 : -1 << (WORD_BITS - length)
 }
 
-/** The IPv4 address that `text` is from `start` to its end, 0 to 2^32 - 1; -1 when it is none. */
+/** Parses an IPv4 address from `start` to the end of `text`: 0 to 2^32 - 1, or -1 if it is not one. */
 function readIpv4(text: string, start: number): number {
   let address = 0
   let at = start
@@ -122,7 +122,7 @@ function readIpv4(text: string, start: number): number {
   return at === text.length ? address : -1
 }
 
-/** Reads an IPv6 address into {@link groups}; false when it is none. */
+/** Parses an IPv6 address into {@link groups}; false if it is not one. */
 function readGroups(text: string): boolean {
   const { length } = text
   if (length < 2 || length > LONGEST_TEXT) return false
@@ -136,7 +136,7 @@ function readGroups(text: string): boolean {
     groups[count++] = hexValue(text, at, end)
     at = end + 1
     if (end === length) break
-    // Behind a group stands a colon with another group, or two colons, once.
+    // A group is followed by a colon and another group, or by two colons, once.
     if (text.charCodeAt(end) !== COLON || at === length) return false
     if (text.charCodeAt(at) !== COLON) continue
     if (gap >= 0) return false
@@ -146,7 +146,7 @@ function readGroups(text: string): boolean {
   return spread(count, gap)
 }
 
-/** Reads the dotted decimal that may stand for the last two groups. */
+/** Parses the dotted decimal that may replace the last two groups. */
 function readTail(text: string, start: number, { count, gap }: { count: number; gap: number }): boolean {
   const ipv4 = count > GROUPS - 2 ? -1 : readIpv4(text, start)
   if (ipv4 < 0) return false
@@ -155,7 +155,7 @@ function readTail(text: string, start: number, { count, gap }: { count: number; 
   return spread(count + 2, gap)
 }
 
-/** Puts zeros where `::` stood, which is for at least one group. False when the number of groups is wrong. */
+/** Expands `::`, which stands for at least one group. False if the number of groups is wrong. */
 function spread(count: number, gap: number): boolean {
   if (gap < 0) return count === GROUPS
   if (count >= GROUPS) return false
@@ -164,7 +164,7 @@ function spread(count: number, gap: number): boolean {
   return true
 }
 
-/** The longest run of groups that are zero, the first of several. */
+/** The longest run of zero groups, the first of equal ones. */
 function longestZeros(hex: readonly string[]): { start: number; length: number } {
   const longest = { start: 0, length: 0 }
   let length = 0
@@ -181,14 +181,14 @@ function wordOf(group: number): number {
   return (groups[group]! << GROUP_BITS) | groups[group + 1]!
 }
 
-/** The decimal digit at a place of a text, or -1; also behind its end. */
+/** The decimal digit at a position, or -1, also past the end. */
 function digitAt(text: string, at: number): number {
   if (at >= text.length) return -1
   const digit = text.charCodeAt(at) - ZERO
   return digit >= 0 && digit <= 9 ? digit : -1
 }
 
-/** Where the hexadecimal digits end that begin at a place of a text. */
+/** End of the hexadecimal digits that start at a position. */
 function hexEnd(text: string, start: number): number {
   let at = start
   while (at < text.length && hexDigit(text.charCodeAt(at)) >= 0) at++
@@ -201,23 +201,26 @@ function hexValue(text: string, start: number, end: number): number {
   return value
 }
 
-/** The hexadecimal digit that a code unit is, or -1. */
+/** The value of a hexadecimal digit, or -1. */
 function hexDigit(unit: number): number {
   if (unit >= ZERO && unit <= ZERO + 9) return unit - ZERO
   const letter = (unit | SMALL) - LETTER_A
   return letter >= 0 && letter <= 5 ? letter + 10 : -1
 }
 
+/** Leading bits of an IPv6 address that identify a caller, unless options say otherwise: one customer has a /64. */
+export const DEFAULT_IPV6_PREFIX_LENGTH = 64
+
 /** Overwritten by every call. */
 const counted = new IpAddress()
 
 /**
- * The identity that an address is counted by: IPv4 as it is, IPv6 by its first `ipv6PrefixLength` bits
- * (`2001:db8:0:1::/64`), an IPv4 address in IPv6 form as IPv4. Networks may be given too (`2001:db8:0:1::/64`). What is
- * no address stands for itself: it is counted too, and cannot be mistaken for one.
+ * The identity that an address counts as: IPv4 unchanged, IPv6 by its first `ipv6PrefixLength` bits
+ * (`2001:db8:0:1::/64`), an IPv4-mapped address as IPv4. Networks are accepted too (`2001:db8:0:1::/64`). Any other
+ * string counts as itself, and never collides with an address.
  */
 export function countedAddress(text: string, ipv6PrefixLength: number): string {
-  // Dotted decimal without leading zeros has one spelling only.
+  // Dotted decimal without leading zeros has only one spelling.
   if (!text.includes(':')) return text
   const slash = text.indexOf('/')
   if (!counted.read(slash < 0 ? text : text.slice(0, slash))) return text

@@ -1,14 +1,14 @@
-/** While the cache does not pay, one lookup in this many uses it. */
+/** While hits are rare, one lookup in this many uses the cache. */
 const SPARSE = 8
 
-/** The cache pays when one lookup in this many is a hit: a miss costs about half of what a hit saves. */
+/** The cache is worthwhile if one lookup in this many is a hit: a miss costs about half of what a hit saves. */
 const WORTHWHILE = 3
 
 /**
- * Remembers values by a kind and a text, `capacity` of them at most. It forgets by generations: when the young one is
- * full it becomes the old one, and the old one goes as a whole; what is used stays young. While little is used again,
- * as in a flood of random texts, only one question in eight is looked at: that costs next to nothing, and notices when
- * it changes.
+ * Caches up to `capacity` values by kind and string. Evicts by generation: when the young generation is full, it
+ * becomes the old one, and the previous old one is dropped; a hit moves an entry to the young one. While hits are rare,
+ * as in a flood of random strings, only one lookup in eight uses the cache. That costs little and detects when hits
+ * return.
  */
 export class MatchCache<V> {
   readonly #half: number
@@ -21,19 +21,22 @@ export class MatchCache<V> {
   #isSparse = false
   #turn = 0
 
-  /** `kinds` are the numbers from 0 on; `capacity` is the number of entries of all kinds together, even, 2 or more. */
+  /**
+   * `kinds`: number of kinds, numbered from 0. `capacity`: maximum number of entries of all kinds together, even, 2 or
+   * more.
+   */
   constructor(kinds: number, capacity: number) {
     this.#half = capacity / 2
     this.#young = mapsOf(kinds)
     this.#old = mapsOf(kinds)
   }
 
-  /** Entries held. */
+  /** Number of entries. */
   get size(): number {
     return this.#youngSize + this.#oldSize
   }
 
-  /** The value of a text, if it is remembered and this question is looked at. */
+  /** The cached value of a string. Undefined if there is none, or if this lookup does not use the cache. */
   get(kind: number, key: string): V | undefined {
     if (this.#isSparse) {
       this.#turn = (this.#turn + 1) % SPARSE
@@ -54,7 +57,7 @@ export class MatchCache<V> {
     return older
   }
 
-  /** Remembers what the last question did not find; not when that was not looked at. */
+  /** Stores the value for the last lookup that missed, unless that lookup did not use the cache. */
   add(kind: number, key: string, value: V): void {
     if (this.#turn === 0) this.#keep(kind, key, value)
   }

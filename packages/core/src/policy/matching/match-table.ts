@@ -7,34 +7,32 @@ import { canonicalPattern } from './resource-pattern.ts'
 import { ResourceTable } from './resource-table.ts'
 import { canonicalMethods } from './rule-name.ts'
 
-/** What is found by a request. */
+/** Something to find by a request. */
 export interface MatchEntry<T> {
   readonly match: RequestMatch
   readonly value: T
-  /** Milliseconds since 1970; from then on it matches nothing. Default: never. */
+  /** Milliseconds since 1970; it matches nothing from then on. Default: never. */
   readonly expiresAt?: number | undefined
 }
 
-/** How entries are to be compared with requests. */
+/** How to compare entries with requests. */
 export interface MatchTableOptions {
   /**
-   * What follows from a match. Paths that servers read in different ways match for `deny` when one reading does, and
-   * for `lift` (of limits) only when all do; so do requests without a method for entries with methods. Then no spelling
-   * of something else leads past a denial or to an exemption.
+   * Effect of a match. If servers disagree about a path, `deny` matches when any interpretation does, and `lift` (of
+   * limits) only when all do. The same applies to requests without a method and entries with methods. So no unusual
+   * spelling bypasses a denial or reaches an exemption.
    */
   readonly purpose: 'deny' | 'lift'
-  /** What {@link EntityOf} will say for an entity of an entry. Default: the same. */
+  /** What {@link EntityOf} returns for an entity of an entry. Default: the same. */
   readonly canonicalEntity?: CanonicalEntity
 }
 
-/** Says who a request is in a dimension, or undefined when it does not say. */
+/** The value of a request in a dimension, or undefined if it has none. */
 export type EntityOf = (dimension: Dimension) => string | undefined
 
-/**
- * An entry, ready to be compared. A part that is undefined need not be: the entry does not have it, or is found by it.
- */
+/** A compiled entry. Undefined parts need no comparison: the entry does not have them, or was found by them. */
 class Candidate<T> {
-  /** Its place in the list that the table was made of. */
+  /** Its index in the list that the table was created from. */
   readonly order: number
   readonly value: T
   readonly expiresAt: number
@@ -66,7 +64,7 @@ interface Finding {
 const NO_ENTITY: EntityOf = () => undefined
 const NO_REQUEST: PolicyRequest = { resource: '' }
 
-/** The request that is being compared, parsed on demand. Every table has one and reuses it. */
+/** The request that is being compared, parsed on demand. Each table reuses a single one. */
 class Asked {
   readonly #resourceTable: ResourceTable<number>
   readonly #isCertain: boolean
@@ -77,7 +75,7 @@ class Asked {
   entityOf: EntityOf = NO_ENTITY
   nowMs = 0
 
-  /** `isCertain`: a resource must match in every reading. */
+  /** `isCertain`: a resource must match in every interpretation. */
   constructor(resourceTable: ResourceTable<number>, isCertain: boolean) {
     this.#resourceTable = resourceTable
     this.#isCertain = isCertain
@@ -91,13 +89,13 @@ class Asked {
     this.#resources = undefined
   }
 
-  /** The address of the request; undefined when it has none, or one that cannot be read. */
+  /** The address of the request; undefined if it is missing or invalid. */
   get address(): IpAddress | undefined {
     this.#hasAddress ??= this.request.ip !== undefined && this.#address.read(this.request.ip)
     return this.#hasAddress ? this.#address : undefined
   }
 
-  /** The numbers of the resources that match. */
+  /** The numbers of the matching resources. */
   get resources(): readonly number[] {
     this.#resources ??= this.#findResources(this.request)
     return this.#resources
@@ -108,7 +106,7 @@ class Asked {
     return this.#isCertain ? table.findCertain(resource, method) : table.find(resource, method)
   }
 
-  /** Whether the request has all that a candidate still asks for. */
+  /** Whether the request has everything else that a candidate requires. */
   meets(candidate: Candidate<unknown>): boolean {
     if (candidate.expiresAt <= this.nowMs) return false
     const { entities, cidrs, services, resource } = candidate
@@ -138,13 +136,13 @@ class EntityIndex<T> {
 }
 
 /**
- * Finds the first of many matches that a request meets. Built once. Each entry is found by one of its parts, the one
- * that it shares with the fewest others, and the rest is compared then: the cost does not grow with the number of
- * entries, entities, addresses or resources, as long as few entries have all their parts in common. Not for use by
- * `entityOf`.
+ * Finds the first of many entries that match a request. Built once. Each entry is indexed by one of its parts, the one
+ * that it shares with the fewest others; the remaining parts are compared afterwards. The cost does not grow with the
+ * number of entries, entities, addresses or resources, as long as few entries have all their parts in common.
+ * `entityOf` must not use the table.
  */
 export class MatchTable<T> {
-  /** True when no request can meet anything: then nothing has to be asked. */
+  /** True if no request can match. */
   readonly isEmpty: boolean
   readonly #byEntity: EntityIndex<T>[] = []
   readonly #byService = new Map<string, Candidate<T>[]>()
@@ -153,8 +151,8 @@ export class MatchTable<T> {
   readonly #asked: Asked
 
   /**
-   * `entries` must have been checked: an unreadable address is a `SLUICE_INVALID_RULE_SET`. An entry with no part, or
-   * with an empty list for one, is met by nothing.
+   * `entries` must have been checked: throws `SLUICE_INVALID_RULE_SET` for an invalid address. An entry without parts,
+   * or with an empty list for a part, matches nothing.
    */
   constructor(entries: readonly MatchEntry<T>[], { purpose, canonicalEntity = asWritten }: MatchTableOptions) {
     const matches = entries.map(({ match }) => new MatchParts(match, canonicalEntity))
@@ -179,8 +177,8 @@ export class MatchTable<T> {
   }
 
   /**
-   * The value of the entry that a request meets, or undefined; of several entries the first of the list. Every given
-   * part of a match must hold. Addresses do not hold for a request whose address is missing or cannot be read.
+   * The value of the first entry that matches a request, or undefined. All parts of an entry must match. An address
+   * part does not match a request whose address is missing or invalid.
    */
   find(request: PolicyRequest, entityOf: EntityOf, nowMs: number): T | undefined {
     if (this.isEmpty) return undefined
@@ -216,7 +214,7 @@ export class MatchTable<T> {
   }
 }
 
-/** Resources of a table, each once, by number: what an entry's resource is compared by. */
+/** The distinct resources of a table, by number. */
 class ResourceNumbers {
   readonly #numbers = new Map<string, number>()
   readonly list: (MatchedResource & { readonly value: number })[] = []
@@ -233,7 +231,7 @@ class ResourceNumbers {
   }
 }
 
-/** Of the entry known so far and a list in order: the earliest that the request meets. */
+/** The earliest entry that matches: the one found so far, or one of a sorted list. */
 function earliest<T>(
   list: readonly Candidate<T>[] | undefined,
   asked: Asked,
@@ -248,7 +246,7 @@ function earliest<T>(
   return known
 }
 
-/** Lists of one entry are shared by all that it is found by; those of several belong to one place. */
+/** Lists of one entry are shared by everything that leads to it; longer lists are not. */
 function addTo<K, T>(index: Map<K, Candidate<T>[]>, found: Iterable<K>, candidate: Candidate<T>): void {
   const alone = [candidate]
   for (const key of found) {
@@ -267,13 +265,13 @@ function asWritten(_dimension: Dimension, entity: string): string {
   return entity
 }
 
-/** The spelling of requests for an entity of a match. */
+/** How requests spell an entity of an entry. */
 type CanonicalEntity = (dimension: Dimension, entity: string) => string
 
-/** The parts of a match that an entry can be found by. */
+/** Parts of a match that can index an entry. */
 type MatchPart = 'entities' | 'cidrs' | 'services' | 'resource'
 
-/** In the order of preference where several would do. */
+/** In order of preference. */
 const PARTS: readonly MatchPart[] = ['entities', 'cidrs', 'services', 'resource']
 
 /** A resource with methods. */
@@ -282,22 +280,22 @@ interface MatchedResource {
   readonly methods: readonly string[] | undefined
 }
 
-/** The resource of a match that names methods only. */
+/** The resource of a match that only names methods. */
 const EVERY_RESOURCE = '*'
 
-/** A match, read. Undefined parts were not given. */
+/** A parsed match. Undefined parts were not given. */
 class MatchParts {
   readonly dimension: Dimension
   readonly entities: ReadonlySet<string> | undefined
   readonly cidrs: readonly Cidr[] | undefined
   readonly services: ReadonlySet<string> | undefined
   readonly resource: MatchedResource | undefined
-  /** The same text for equal resources and methods. */
+  /** Equal for equal resources and methods. */
   readonly resourceText: string
-  /** The parts that were given. */
+  /** The given parts. */
   readonly given: readonly MatchPart[]
 
-  /** The match must have been checked: an unreadable address is a `SLUICE_INVALID_RULE_SET`. */
+  /** The match must have been checked: throws `SLUICE_INVALID_RULE_SET` for an invalid address. */
   constructor(match: RequestMatch, canonicalEntity: CanonicalEntity) {
     const { dimension = '', entities, cidrs, services, resource, methods } = match
     this.dimension = dimension
@@ -310,13 +308,13 @@ class MatchParts {
     this.given = PARTS.filter((part) => this[part] !== undefined)
   }
 
-  /** Whether a part that was given is an empty list. */
+  /** Whether a given part is an empty list. */
   isEmpty(part: MatchPart): boolean {
     if (part === 'resource') return this.resource!.methods?.length === 0
     return part === 'cidrs' ? this.cidrs!.length === 0 : this[part]!.size === 0
   }
 
-  /** Texts of what a part names, by which it is seen who else names the same. */
+  /** Strings that identify the values of a part, to count who else has the same. */
   textsOf(part: MatchPart): readonly string[] {
     switch (part) {
       case 'entities':
@@ -331,9 +329,9 @@ class MatchParts {
   }
 }
 
-/** How many matches name the same, to find the part of a match that it shares with the fewest others. */
+/** Number of matches that share a value, to find the part that a match shares with the fewest others. */
 class SharedParts {
-  /** Of every part that a match with several ones has: how many matches name each text. */
+  /** For each part of a match with several: how many matches have each value. */
   readonly #counts = new Map<MatchPart, Map<string, number>>()
 
   constructor(matches: readonly MatchParts[]) {
@@ -343,7 +341,7 @@ class SharedParts {
     for (const match of matches) for (const part of match.given) this.#count(match, part)
   }
 
-  /** The part to find a match by; undefined when nothing was given, or an empty list. */
+  /** The part to index a match by; undefined if it has none, or an empty list. */
   rarest(match: MatchParts): MatchPart | undefined {
     const { given } = match
     if (given.some((part) => match.isEmpty(part))) return undefined

@@ -75,7 +75,7 @@ describe('foldCase', () => {
     expect(foldCase(text)).toBe(expected)
   })
 
-  it('gives the same for any case of a text, and changes nothing more the second time', () => {
+  it('gives the same for any case of a string, and changes nothing more the second time', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const folded = foldCase(text)

@@ -1,31 +1,31 @@
-// No decoded text holds control characters. These stand for what was written in encoded form, until it is decided how
-// that is read.
+// Decoded text contains no control characters, so these represent encoded characters until it is decided how to
+// interpret them.
 export const ENCODED_SLASH = '\u0001'
 export const ENCODED_BACKSLASH = '\u0002'
 export const ENCODED_SEMICOLON = '\u0003'
 
 const PERCENT = 0x25
 
-/** What may stand in a path as it is, and is encoded only on purpose. */
+/** Characters that are valid in a path, and only encoded deliberately. */
 const NEED_NO_CODE = /^[A-Za-z0-9\-._~!$&'()*+,;=:@/]$/
 
 const NOT_ASCII = /[\u0080-\uffff]/
 
-/** One spelling for all cases of the letters of a text, in every locale the same; also `ß` and `SS`, `ς` and `Σ`. */
+/** Folds letter case, independent of the locale. `ß` equals `SS`, and `ς` equals `Σ`. */
 export function foldCase(text: string): string {
   return NOT_ASCII.test(text) ? text.toLowerCase().toUpperCase().toLowerCase() : text.toLowerCase()
 }
 
-/** How far {@link decodeText} goes. */
+/** How much {@link decodeText} decodes. */
 export type Decoding =
   /** Everything; separators become {@link ENCODED_SLASH} and its relatives. */
   | 'all'
-  /** Only what had to be encoded: `%20`, but not `%61` for `a`. */
+  /** Only what must be encoded: `%20`, but not `%61` for `a`. */
   | 'needed'
 
 /**
- * Decodes `%` sequences, once: `%252f` becomes the text `%2f`. What is not UTF-8 stays as it is. Control characters
- * stay encoded, and become so when they were not, because they end or split texts elsewhere.
+ * Decodes `%` sequences once: `%252f` becomes `%2f`. Invalid UTF-8 stays as it is. Control characters stay encoded, and
+ * unencoded ones become encoded, because they end or split strings elsewhere.
  */
 export function decodeText(text: string, decoding: Decoding): string {
   let decoded = ''
@@ -45,7 +45,7 @@ export function decodeText(text: string, decoding: Decoding): string {
   return taken === 0 ? text : decoded + text.slice(taken)
 }
 
-/** The text that an encoded character becomes; undefined when it stays as it is written. */
+/** The text for an encoded character; undefined if it stays encoded. */
 function meaningOf(codePoint: number, decoding: Decoding): string | undefined {
   if (isControl(codePoint)) return undefined
   const character = String.fromCodePoint(codePoint)
@@ -55,7 +55,7 @@ function meaningOf(codePoint: number, decoding: Decoding): string | undefined {
   return character === ';' ? ENCODED_SEMICOLON : character
 }
 
-/** The text that a character that is not encoded becomes; undefined when it stays as it is. */
+/** The text for an unencoded character; undefined if it stays as it is. */
 function bareMeaningOf(code: number): string | undefined {
   return isControl(code) ? encodeURIComponent(String.fromCharCode(code)) : undefined
 }
@@ -64,7 +64,7 @@ function isControl(codePoint: number): boolean {
   return codePoint < 0x20 || (codePoint >= 0x7f && codePoint < 0xa0)
 }
 
-/** The code point encoded at a position, -1 when it is not the beginning of a well-formed sequence. */
+/** The code point encoded at a position, or -1 if there is no well-formed sequence. */
 function encodedAt(text: string, at: number): number {
   const lead = byteAt(text, at)
   if (lead < 0x80) return lead
@@ -77,7 +77,7 @@ function encodedAt(text: string, at: number): number {
     codePoint = (codePoint << 6) | (byte & 0x3f)
   }
   const isSurrogate = codePoint >= 0xd800 && codePoint <= 0xdfff
-  // Longer than needed: an old way to hide a slash.
+  // Overlong: an old way to hide a slash.
   return bytesOf(codePoint) !== count || isSurrogate || codePoint > 0x10_ff_ff ? -1 : codePoint
 }
 
@@ -87,14 +87,14 @@ function countByLead(lead: number): number {
   return lead < 0xf0 ? 3 : 4
 }
 
-/** How many bytes a code point takes in UTF-8. */
+/** Length of a code point in UTF-8 bytes. */
 function bytesOf(codePoint: number): number {
   if (codePoint < 0x80) return 1
   if (codePoint < 0x800) return 2
   return codePoint < 0x1_00_00 ? 3 : 4
 }
 
-/** The byte that `%xx` at a position stands for, -1 when there is none. */
+/** The byte of `%xx` at a position, or -1. */
 function byteAt(text: string, at: number): number {
   if (text.charCodeAt(at) !== PERCENT) return -1
   const high = digitOf(text.charCodeAt(at + 1))

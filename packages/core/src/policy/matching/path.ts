@@ -1,6 +1,6 @@
 import { decodeText, ENCODED_BACKSLASH, ENCODED_SEMICOLON, ENCODED_SLASH, foldCase } from './path-text.ts'
 
-/** What a character of a path asks for. */
+/** How a character of a path must be handled. */
 const PLAIN = 0
 const SLASH = 1
 const CAPITAL = 2
@@ -23,18 +23,18 @@ function kindsOfCharacters(): Uint8Array {
 }
 
 /**
- * The readings of a resource, without repetition; nearly always one. A path (it begins with `/`, or is a whole URL) is
- * read like this: the query is cut off, letters are in lower case, `%` sequences are decoded once, repeated slashes are
- * one, `.` and `..` are resolved. A resource that is no path is a name: only its case changes.
+ * The interpretations ("readings") of a resource, without duplicates; nearly always one. A path (it starts with `/`, or
+ * is a whole URL) is normalized: the query is removed, letters are lower-cased, `%` sequences are decoded once,
+ * repeated slashes are collapsed, `.` and `..` are resolved. Any other resource is a name: only its case changes.
  *
- * Where servers differ in what a path means, every meaning is a reading: an encoded slash, a backslash, `;`, `#`, `.`
- * and `..`, two slashes, and letters that were encoded without need. The reading that goes furthest comes first. A path
- * that holds all of these has 71 at most, a URL whose host is odd six times as many. Time grows in proportion to
- * length.
+ * Where servers disagree about a path, every interpretation is a reading: an encoded slash, a backslash, `;`, `#`, `.`
+ * and `..`, two slashes, and letters that were encoded needlessly. The most thoroughly decoded reading comes first. A
+ * path with all of these has at most 71 readings, a URL with an unusual host six times as many. Time grows linearly
+ * with length.
  *
- * A reading is a text for comparison, not a path to be sent on. `%2f` in it is an encoded slash that is part of a
- * segment. A slash at its end and an empty segment are kept where a server may keep them: the matcher decides what they
- * match, because servers differ in that too.
+ * A reading is for comparison, not for forwarding. `%2f` in it is an encoded slash within a segment. A trailing slash
+ * and an empty segment are kept if a server may keep them: the matcher decides what they match, because servers differ
+ * in that too.
  */
 export function readPath(resource: string): readonly string[] {
   const plain = plainReading(resource)
@@ -43,7 +43,7 @@ export function readPath(resource: string): readonly string[] {
   return [...new Set([...pathsOfUrl(resource)].flatMap(readOddPath))]
 }
 
-/** The only reading of a resource that is spelled plainly, or undefined: then {@link readPath} has to look closer. */
+/** The only reading of a plainly spelled resource; undefined if {@link readPath} must inspect it. */
 export function plainReading(resource: string): string | undefined {
   if (isPath(resource)) return plainPath(resource)
   if (!URL_BEGIN.test(resource)) return foldCase(resource)
@@ -57,19 +57,19 @@ function isPath(resource: string): boolean {
 
 const URL_BEGIN = /^[a-z][a-z0-9+.-]*:\/\//i
 
-/** The part of a URL before its path, when all servers see it end in the same place. */
+/** The part of a URL before its path, if all servers agree where it ends. */
 const PLAIN_URL_BEGIN =
   /^https?:\/\/(?:[a-zA-Z0-9._~:-]*@)?(?:[a-zA-Z0-9._~-]+|\[[0-9a-fA-F:.]+\])(?::[0-9]*)?(?=\/|$|[?#][^/]*$)/
 
-/** That part in other URLs, as servers take it. */
+/** That part of other URLs, as different servers interpret it. */
 const URL_BEGINS = [
-  // Up to a slash of either kind.
+  // Up to a slash or backslash.
   /^[^:]*:\/\/[^/\\?#]*/,
-  // Up to what no host can hold.
+  // Up to the first character that is invalid in a host.
   /^[^:]*:\/\/(?:[^/?#]*@)?[a-z0-9._~:@[\]!$&()*+,=-]*/i,
-  // Any number of slashes stand before the host.
+  // Any number of slashes before the host.
   /^[^:]*:[/\\]*[^/\\?#]*/,
-  // Whatever stands before the first slash.
+  // Everything before the first slash.
   /^[^:]*:\/\/[^/]*/,
 ]
 
@@ -78,14 +78,14 @@ const HTTP_BEGIN = /^https?:/
 function pathsOfUrl(url: string): ReadonlySet<string> {
   const paths = new Set(URL_BEGINS.map((begin) => asPath(url.replace(begin, ''))))
   paths.add(pathAfterPort(url))
-  // Some, such as Fastify 4, know no other schemes, and these in lower case only: all of it is a path to them, and its
-  // first character is taken for the slash.
+  // Some, such as Fastify 4, know only these schemes, in lower case: anything else is a path to them, and its first
+  // character is taken for the slash.
   if (!HTTP_BEGIN.test(url)) paths.add(`/${url.slice(1)}`)
   return paths
 }
 
 /**
- * The path of a URL with what stands in the place of the port before it, when that is no number: some take it for a
+ * The path of a URL, preceded by what is in place of the port if that is not a number: some servers take it for a
  * segment.
  */
 function pathAfterPort(url: string): string {
@@ -101,7 +101,7 @@ function asPath(text: string): string {
   return isPath(text) ? text : `/${text}`
 }
 
-/** The reading of a path without anything odd in it; undefined for others. */
+/** The reading of an ordinary path; undefined for others. */
 function plainPath(path: string): string | undefined {
   let end = path.length
   let from = 1
@@ -127,16 +127,16 @@ function isDots(path: string, from: number, end: number): boolean {
   return end === from + 1 || (end === from + 2 && path.charCodeAt(from + 1) === DOT_CODE)
 }
 
-// Servers do not agree on what a path means when it holds an encoded slash, a backslash, `;`, `.` or `..`, or empty
-// segments. Each reading here is one that servers in use have; the ways in which they differ are combined, because
-// proxies and frameworks are. Where none of those characters stands in a path, all combinations are the same reading.
+// Servers disagree about a path with an encoded slash, a backslash, `;`, `.` or `..`, or empty segments. Each reading
+// here is that of servers in use; differences are combined, because proxies and frameworks are. Without any of these
+// characters, all combinations give the same reading.
 
-/** How a server takes the parts of a path that are not taken alike everywhere. */
+/** How a server interprets the parts of a path on which servers disagree. */
 interface Manner {
-  /** Whether `%2f`, and `%5c` where a backslash is one, separate segments. */
+  /** Whether `%2f`, and `%5c` if backslashes separate, separate segments. */
   readonly encodedSeparates: boolean
   readonly backslashSeparates: boolean
-  /** Whether `;` and what follows it in a segment is dropped, before decoding or after it; else it is text. */
+  /** Whether `;` and the rest of a segment are dropped, before or after decoding; else they are text. */
   readonly params: 'dropped-before' | 'dropped-after' | 'text'
 }
 
@@ -147,10 +147,10 @@ const PARAMS = /;[^/]*/g
 const SLASHES = /\/{2,}/g
 const DOTS = /\/\.\.?(?:\/|$)/
 
-/** What makes the ways differ, in a decoded path. */
+/** Features of a decoded path on which interpretations differ. */
 const READ_DIFFERENTLY = new RegExp(`[\\\\;${ENCODED_SLASH}${ENCODED_BACKSLASH}${ENCODED_SEMICOLON}]|//|${DOTS.source}`)
 
-/** The readings of a path that begins with a slash and may be spelled in any way; see `readPath`. */
+/** The readings of a path that starts with a slash, in any spelling; see `readPath`. */
 export function readOddPath(path: string): readonly string[] {
   const query = path.indexOf('?')
   const whole = query < 0 ? path : path.slice(0, query)
@@ -162,7 +162,7 @@ export function readOddPath(path: string): readonly string[] {
   const readings = new Set<string>()
   for (const manner of mannersFor(text)) addReadings(applied(text, manner), readings)
   addWithoutRest(text, readings)
-  // A fragment is never sent; where one is, it is dropped, or taken for text.
+  // Clients never send a fragment. Servers drop one, or treat it as text.
   if (hash >= 0) addWithFragment(decoded(whole), readings)
   addHostless(target, readings)
   // Some compare before they decode.
@@ -174,7 +174,7 @@ function decoded(target: string): string {
   return foldCase(decodeText(target, 'all'))
 }
 
-/** Every combination that can make a difference for this text. */
+/** Every combination that makes a difference for this text. */
 function mannersFor(text: string): readonly Manner[] {
   const hasBackslash = text.includes('\\') || text.includes(ENCODED_BACKSLASH)
   const hasEncoded = text.includes(ENCODED_SLASH) || text.includes(ENCODED_BACKSLASH)
@@ -183,7 +183,7 @@ function mannersFor(text: string): readonly Manner[] {
   for (const encodedSeparates of hasEncoded ? [true, false] : [true]) {
     for (const backslashSeparates of hasBackslash ? [true, false] : [true]) {
       const manner: Manner = { encodedSeparates, backslashSeparates, params: 'text' }
-      // Who drops parameters after decoding has decoded slashes too.
+      // Servers that drop parameters after decoding have decoded slashes too.
       if (hasParams && encodedSeparates) manners.push({ ...manner, params: 'dropped-after' })
       if (hasParams) manners.push({ ...manner, params: 'dropped-before' })
       manners.push(manner)
@@ -203,7 +203,7 @@ function applied(text: string, { encodedSeparates, backslashSeparates, params }:
   return params === 'dropped-after' ? separated.replace(PARAMS, '') : separated
 }
 
-/** Some take everything after the first `;` for a query. */
+/** Some treat everything after the first `;` as a query. */
 function addWithoutRest(text: string, readings: Set<string>): void {
   const semicolon = text.indexOf(';')
   if (semicolon >= 0) addReadings(applied(text.slice(0, semicolon), SPLIT_FIRST), readings)
@@ -214,7 +214,7 @@ function addWithFragment(text: string, readings: Set<string>): void {
   addReadings(applied(text, SPLIT_FIRST), readings)
 }
 
-/** What stands after two slashes is the host for those who resolve the path as a relative URL. */
+/** Text after two slashes is the host for servers that resolve the path as a relative URL. */
 function addHostless(target: string, readings: Set<string>): void {
   const host = /^[/\\]{2,}[^/\\]*/.exec(target)
   if (host === null) return
@@ -223,8 +223,8 @@ function addHostless(target: string, readings: Set<string>): void {
 }
 
 /**
- * The readings of a text in which only slashes separate: with `.` and `..` resolved or not, empty segments dropped or
- * not.
+ * The readings of a string with slashes as its only separators: with `.` and `..` resolved or not, empty segments
+ * dropped or not.
  */
 function addReadings(text: string, readings: Set<string>): void {
   const merged = withoutEmpty(text)
@@ -234,17 +234,17 @@ function addReadings(text: string, readings: Set<string>): void {
   if (merged === text) return
   readings.add(text)
   if (!hasDots) return
-  // `..` may also take back an empty segment.
+  // `..` may also remove an empty segment.
   const otherwise = resolved(text)
   readings.add(otherwise)
   readings.add(withoutEmpty(otherwise))
 }
 
-/** A path without `.` and `..`, never above the root. One that ends in them leads to a path that ends in a slash. */
+/** A path without `.` and `..`, never above the root. If it ended in one of them, it ends in a slash. */
 function resolved(path: string): string {
   const kept: string[] = []
   const segments = path.split('/')
-  // Nothing stands before the first slash.
+  // There is nothing before the first slash.
   for (let index = 1; index < segments.length; index++) {
     const segment = segments[index]!
     if (segment === '..') kept.pop()
@@ -255,7 +255,7 @@ function resolved(path: string): string {
   return `/${kept.join('/')}`
 }
 
-/** A path without empty segments; it keeps the slash at its end. */
+/** A path without empty segments; a trailing slash stays. */
 function withoutEmpty(path: string): string {
   return path.replace(SLASHES, '/')
 }

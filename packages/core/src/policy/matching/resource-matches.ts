@@ -1,15 +1,15 @@
-/** How many different lists of matches, and of matches of several readings, are kept to be handed out again. */
+/** Maximum number of cached lists of matches, and of matches of several readings. */
 const MOST_LISTS = 65_536
 const MOST_COMBINED = 4096
 
-/** Matches, and a note that a caller attached to them. */
+/** Matches, with a value that a caller derived from them. */
 export interface Found<T> {
   readonly matches: Matches<T>
-  /** Kept as long as the same is found; undefined until it is set. */
+  /** Kept as long as the matches are cached; undefined until it is set. */
   note: unknown
 }
 
-/** What holds for a resource and a method. Frozen but for its note; the same matches are the same object. */
+/** What matches a resource and a method. Frozen except for its note; equal matches are the same object. */
 export class Matches<T> implements Found<T> {
   note: unknown = undefined
   readonly ranks: readonly number[]
@@ -32,23 +32,23 @@ export class Matches<T> implements Found<T> {
   }
 }
 
-/** A list of matches that was found, in a tree of such lists by the ranks in them. */
+/** A list of matches, in a tree of lists by rank. */
 class Listed<T> {
   readonly longer = new Map<number, Listed<T>>()
   matches: Matches<T> | undefined = undefined
 }
 
-/** What the readings of a resource lead to, by each method that the request may have. */
+/** The matches of the readings of a resource, for each method that the request may have. */
 export interface ReadingMatches<T> {
-  /** What must be among the matches of every reading for something to hold with certainty. At least one. */
+  /** A certain match must be among the matches of each of these. At least one. */
   readonly sure: ReadonlySet<Matches<T>>
-  /** What holds besides: some servers have these readings as well, and who lifts limits does not ask for them. */
+  /** Further matches: only some servers have these readings, so they are ignored when limits are lifted. */
   readonly further: ReadonlySet<Matches<T>>
 }
 
 /**
- * Makes lists of matches, and hands out again those it made before. Entries are known by their rank: their place in the
- * order of specificity, which is also that of the lists.
+ * Creates lists of matches, and returns the same object for equal lists. An entry is identified by its rank: its
+ * position in the order of specificity, which is also the order of the lists.
  */
 export class MatchLists<T> {
   /** By rank. */
@@ -62,7 +62,7 @@ export class MatchLists<T> {
     this.#values = values
   }
 
-  /** The lists of some ranks, in rising order. */
+  /** The list for some ranks, in ascending order. */
   of(ranks: readonly number[]): Matches<T> {
     let listed = this.#listed
     for (let index = 0; index < ranks.length; index++) {
@@ -73,7 +73,7 @@ export class MatchLists<T> {
     return listed.matches ?? this.#newMatches(ranks)
   }
 
-  /** The matches of several readings as one. */
+  /** The matches of several readings combined. */
   combine({ sure, further }: ReadingMatches<T>): Matches<T> {
     const each = [...sure, ...further].filter((matches, index, all) => all.indexOf(matches) === index)
     if (each.length === 1) return each[0]!

@@ -96,7 +96,7 @@ describe('canonicalPattern', () => {
     ['a literal and a parameter', '/a/x', '/a/:x'],
     ['a literal that looks like a parameter', '/a/%3aany', '/a/:any'],
     ['a literal that looks like a rest', '/a/%2a', '/a/*'],
-    ['a text that looks encoded', '/%2561', '/a'],
+    ['a string that looks encoded', '/%2561', '/a'],
     ['everything and all paths', '*', '/*'],
     ['a name and a path', 'a', '/a'],
   ])('differs for patterns that do not: %s', (_title, one, other) => {

@@ -1,18 +1,18 @@
 import { decodeText, ENCODED_BACKSLASH, ENCODED_SEMICOLON, ENCODED_SLASH, foldCase } from './path-text.ts'
 
-/** A resource as rules name it, understood. Two patterns that match the same resources are equal in everything. */
+/** A parsed resource of a rule. Patterns that match the same resources are equal in every field. */
 export interface ResourcePattern {
-  /** `all`: everything. `name`: what is no path. `path`: what begins with a slash. */
+  /** `all`: everything. `name`: not a path. `path`: starts with a slash. */
   readonly kind: 'all' | 'name' | 'path'
-  /** Texts that segments must be; undefined where any one segment will do. A name is one segment. */
+  /** Literal segments; undefined for any one segment. A name is one segment. */
   readonly segments: readonly (string | undefined)[]
   /** Whether everything below matches too. */
   readonly hasRest: boolean
-  /** The one spelling of all patterns that are equal; a pattern itself, and its own canonical spelling. */
+  /** The common spelling of all equal patterns; itself a valid pattern, and its own canonical spelling. */
   readonly canonical: string
 }
 
-/** Why a text is no pattern: a sentence without a full stop that says what to write instead. */
+/** Why a string is not a pattern: a sentence without a full stop that says what to write instead. */
 export interface PatternProblem {
   readonly problem: string
 }
@@ -26,10 +26,10 @@ export interface Specific {
 
 const ALL: ResourcePattern = { kind: 'all', segments: [], hasRest: true, canonical: '*' }
 
-/** What every parameter is called in canonical spelling: names of parameters make no difference. */
+/** Name of every parameter in the canonical spelling: parameter names make no difference. */
 const ANY_SEGMENT = ':any'
 
-/** Longest accepted pattern, in UTF-16 code units. */
+/** Maximum length of a pattern, in UTF-16 code units. */
 const LONGEST_PATTERN = 2048
 
 const SHOWN_LENGTH = 60
@@ -37,10 +37,10 @@ const SHOWN_LENGTH = 60
 const PARAMETER = /^:[A-Za-z_][A-Za-z0-9_]*$/
 
 /**
- * Understands a pattern: `*` for everything; `/orders`; `/orders/:id/items` with any one segment in a place (`*` there
- * says the same); `/files/*` for `/files` and everything below; or a name without a slash. Literal segments are read as
- * segments of requests are: in any case, decoded once, repeated slashes as one. A text with more than one reading is
- * rejected.
+ * Parses a pattern: `*` for everything; `/orders`; `/orders/:id/items` with any one segment in place of `:id` (`*`
+ * there means the same); `/files/*` for `/files` and everything below; or a name without a slash. Literal segments are
+ * normalized like those of requests: case folded, decoded once, repeated slashes collapsed. A string with more than one
+ * reading is rejected.
  */
 export function parsePattern(text: string): ResourcePattern | PatternProblem {
   if (text === '') return { problem: 'it is empty; write "*" for everything' }
@@ -49,23 +49,24 @@ export function parsePattern(text: string): ResourcePattern | PatternProblem {
   return text.startsWith('/') ? parsePath(text) : parseName(text)
 }
 
-/** The one spelling of all patterns that match the same as `text`; `text` itself when it is no pattern. */
+/** The common spelling of all patterns equal to `text`; `text` itself if it is not a pattern. */
 export function canonicalPattern(text: string): string {
   const pattern = parsePattern(text)
   return 'problem' in pattern ? text : pattern.canonical
 }
 
 /**
- * Whether a pattern is written for paths with a slash at the end, as `/` and `/orders/` are. It matches the same as it
- * does without the slash, and says that such a path is a route itself: no parameter after the slash is empty in it.
+ * Whether a pattern is written for paths with a trailing slash, as `/` and `/orders/` are. It matches the same as
+ * without the slash, and declares that such a path is a separate route: the slash is not followed by an empty
+ * parameter.
  */
 export function ownsSlash(text: string): boolean {
   return text.startsWith('/') && text.endsWith('/')
 }
 
 /**
- * Sorts the more specific first, and is 0 only for what is equal. Segment by segment a literal comes before any one
- * segment, the end before everything below; `*` is last of all. Of equal patterns, one with methods comes before one
+ * Sorts the more specific pattern first; 0 only for equal ones. Segment by segment, a literal comes before any one
+ * segment, and the end before everything below; `*` comes last. Of equal patterns, one with methods comes before one
  * without, and fewer methods before more.
  */
 export function compareSpecificity(one: Specific, other: Specific): number {
@@ -77,7 +78,7 @@ export function compareSpecificity(one: Specific, other: Specific): number {
   )
 }
 
-/** Why a pattern does not match a reading of a resource (see `readPath`), in short; undefined when it does. */
+/** Why a pattern does not match a reading of a resource (see `readPath`), in short; undefined if it does. */
 export function explainPattern(text: string, reading: string): string | undefined {
   const pattern = parsePattern(text)
   if ('problem' in pattern) return `the rule has no usable resource: ${pattern.problem}`
@@ -90,7 +91,7 @@ export function explainPattern(text: string, reading: string): string | undefine
   if (!reading.startsWith('/')) return `the resource ${quoted(reading)} is a name, the rule has a path`
   const given = reading.slice(1).split('/')
   if (given.at(-1) !== '') return explainSegments(pattern, given)
-  // The slash at the end makes no difference, or something after it takes an empty segment.
+  // The trailing slash makes no difference, or it is followed by a match of an empty segment.
   const reason = explainSegments(pattern, given.slice(0, -1))
   return reason === undefined || explainSegments(pattern, given) === undefined ? undefined : reason
 }
@@ -109,7 +110,7 @@ function explainSegments({ segments, hasRest }: ResourcePattern, given: readonly
   return `segment ${segments.length + 1} is ${further === '' ? 'empty' : quoted(further)}, the rule ends before it`
 }
 
-/** A text on one line, cut where it is long. */
+/** A string on one line, truncated if it is long. */
 function quoted(text: string): string {
   return text.length > SHOWN_LENGTH ? `${JSON.stringify(text.slice(0, SHOWN_LENGTH))}...` : JSON.stringify(text)
 }
@@ -135,7 +136,7 @@ function parsePath(text: string): ResourcePattern | PatternProblem {
   return { kind: 'path', segments, hasRest, canonical: canonicalOf(segments, hasRest) }
 }
 
-/** What is wrong with a segment as it is written. */
+/** What is wrong with a segment. */
 function problemOf(part: string): string | undefined {
   if (part === '*') return undefined
   if (part.includes('**')) return 'has "**"; write "/*" at the end for everything below'
@@ -161,12 +162,12 @@ function canonicalOf(segments: readonly (string | undefined)[], hasRest: boolean
   return `/${[...parts, ...(hasRest ? ['*'] : [])].join('/')}`
 }
 
-/** A literal such that reading it as a pattern gives it back. */
+/** A literal, escaped so that parsing it as a pattern returns it. */
 function encodedLiteral(literal: string): string {
   return literal.replace(/^:|[%?#;\\*{}]/g, (character) => `%${character.charCodeAt(0).toString(16)}`)
 }
 
-/** The kinds of the segments, such that the text of what is more specific sorts first. */
+/** The kinds of the segments, encoded so that more specific patterns sort first. */
 function shapeOf({ kind, segments, hasRest }: ResourcePattern): string {
   if (kind === 'all') return 'z'
   return segments.map((segment) => (segment === undefined ? 'b' : 'a')).join('') + (hasRest ? 'd' : 'c')
@@ -177,14 +178,14 @@ function compareTexts(one: string, other: string): number {
   return one < other ? -1 : 1
 }
 
-/** Resources whose canonical form is remembered: a million overrides name the same few. */
+/** Number of resources whose canonical form is cached: a million overrides name the same few. */
 const MOST_REMEMBERED = 16_384
 
-/** Gives the canonical spelling of patterns, and remembers it. For one thread. */
+/** Returns the canonical spelling of patterns, with a cache. For one thread. */
 export class PatternSpellings {
   readonly #canonical = new Map<string, string>()
 
-  /** The one spelling of all patterns that match the same as this one; the text itself when it is no pattern. */
+  /** The common spelling of all equal patterns; the string itself if it is not a pattern. */
   canonical(pattern: string): string {
     const known = this.#canonical.get(pattern)
     if (known !== undefined) return known

@@ -422,7 +422,7 @@ function isFor(methods: readonly string[] | undefined, method: string | undefine
   return methods.includes(method) || (method === 'HEAD' && methods.includes('GET'))
 }
 
-/** What sorts an entry among others, written as a text. */
+/** What sorts an entry among others, written as a string. */
 function placeOf({ pattern, methods }: ResourceEntry<number>): string {
   if (pattern === '*') return `9${methodsPlace(methods)}`
   const segments = pattern.split('/').filter((segment) => segment !== '')

@@ -9,51 +9,50 @@ import type { EmptySegments } from './resource-tree.ts'
 import { ResourceTree } from './resource-tree.ts'
 import { canonicalMethods } from './rule-name.ts'
 
-/** Something that holds for a resource. */
+/** A value for a resource. */
 export interface ResourceEntry<T> {
   /** See `parsePattern`. */
   readonly pattern: string
-  /** HTTP methods it is for, in any case; all when undefined. */
+  /** HTTP methods it applies to, in any case; all if undefined. */
   readonly methods: readonly string[] | undefined
   readonly value: T
 }
 
-/** How many resources a table remembers the matches of, and the longest that it does, in UTF-16 code units. */
+/** Number of resources whose matches are cached, and their maximum length in UTF-16 code units. */
 const MOST_REMEMBERED = 4096
 const LONGEST_REMEMBERED = 256
 
-// Kinds of requests by their method. Methods that no entry names are all the same; each that one names is a kind of its
-// own.
+// Kinds of requests by method. Each method that an entry names is a kind; all others share one.
 const OTHER_METHOD = 0
 const NO_METHOD = 1
 const FIRST_NAMED = 2
 
-// Ways to take empty segments. Usually a slash at the end makes no difference, and an empty segment is nothing that a
-// parameter stands for.
+// Ways to interpret empty segments. Usually a trailing slash makes no difference, and a parameter does not match an
+// empty segment.
 const EMPTY_FILLS: EmptySegments = { keepsLast: false, fillsParameters: true }
 const LAST_IS_BELOW: EmptySegments = { keepsLast: true, fillsParameters: false }
 const LAST_FILLS: EmptySegments = { keepsLast: true, fillsParameters: true }
 
 /**
- * Finds what holds for a resource. Immutable. The cost of finding does not grow with the number of entries, only with
- * the length of the path and the number of matches: the segments of a path are followed through a tree, and the matches
- * of recent resources are remembered.
+ * Finds the values for a resource. Immutable. The cost of a lookup depends only on the length of the path and the
+ * number of matches, not on the number of entries: the segments of a path are followed through a tree, and the matches
+ * of recent resources are cached.
  *
- * Methods are compared in any case. HEAD is also taken for GET, because servers answer it with what they do for GET.
+ * Methods are compared case-insensitively. HEAD also counts as GET, because servers handle it like GET.
  *
- * All lists are frozen, and the same matches are the same list, as long as it is remembered: a caller may keep what
- * follows from a list by its identity, weakly, because lists are forgotten and created again when there are very many.
+ * All lists are frozen, and equal matches are the same list while it is cached. So a caller may keep what it derives
+ * from a list by its identity, weakly: lists are evicted and created again if there are very many.
  */
 export class ResourceTable<T> {
   readonly #tree: ResourceTree<T>
   readonly #lists: MatchLists<T>
   /** Kinds of the methods that entries name. */
   readonly #kindByMethod = new Map<string, number>()
-  /** Those that a request may be of that does not say its method. */
+  /** Kinds that a request without a method may have. */
   readonly #anyKinds: readonly number[]
   readonly #recent: MatchCache<Found<T>>
 
-  /** Throws `SLUICE_INVALID_RULE_SET` for what is no pattern. */
+  /** Throws `SLUICE_INVALID_RULE_SET` for an invalid pattern. */
   constructor(entries: readonly ResourceEntry<T>[]) {
     const ranked = entries
       .map(({ pattern, methods, value }) => ({
@@ -71,31 +70,30 @@ export class ResourceTable<T> {
   }
 
   /**
-   * Every value that holds for a resource in any of its readings (see `readPath`), the most specific first, none twice.
-   * Without a method, those for some methods hold too: leaving the method out must not lead past a rule.
+   * All values that match a resource in any reading (see `readPath`), most specific first, without duplicates. Without
+   * a method, values for some methods match too: omitting the method must not bypass a rule.
    */
   find(resource: string, method: string | undefined): readonly T[] {
     return this.#find(resource, method).matches.united
   }
 
   /**
-   * The same for each reading on its own, for callers that take only the most specific of them: a reading that leads to
-   * a rule with a high limit must not hide another that leads to a rule with a low one; nor may one method that a
-   * request may have hide another, where it does not say which. At least one list; readings with the same matches have
-   * one together.
+   * The same for each reading separately, for callers that use only the most specific values: a reading that matches a
+   * rule with a high limit must not hide another that matches a rule with a low one. Nor may one possible method of a
+   * request without a method hide another. At least one list; readings with equal matches share one.
    */
   findByReading(resource: string, method: string | undefined): readonly (readonly T[])[] {
     return this.#find(resource, method).matches.byReading
   }
 
-  /** The same with room for a note of what follows from it. */
+  /** The same with room for a value that the caller derives. */
   findNoted(resource: string, method: string | undefined): Found<T> {
     return this.#find(resource, method)
   }
 
   /**
-   * The values that hold in every reading; without a method, only those for all methods. For what lifts limits: no odd
-   * spelling of something else must lead there.
+   * The values that match in every reading; without a method, only those for all methods. For what lifts limits: no
+   * unusual spelling of another resource may match.
    */
   findCertain(resource: string, method: string | undefined): readonly T[] {
     return this.#find(resource, method).matches.certain
@@ -121,7 +119,7 @@ export class ResourceTable<T> {
     return this.#lists.combine(each)
   }
 
-  /** Searches for a reading that has no empty segments, but for a slash at its end. */
+  /** Searches for a reading without empty segments, except a trailing slash. */
   #searchPlain(reading: string, kind: number): Found<T> {
     const tree = this.#tree
     const found = this.#searchReading(reading, kind)
@@ -132,9 +130,8 @@ export class ResourceTable<T> {
   }
 
   /**
-   * Adds what a reading leads to, in every way to take its empty segments. A slash at the end is taken for more than
-   * nothing only where an entry asks for what stands after it: otherwise every path that ends in one would also be
-   * something else.
+   * Adds the matches of a reading for every interpretation of its empty segments. A trailing slash is followed by an
+   * empty segment only if an entry asks for one there: otherwise every path that ends in a slash would match more.
    */
   #gather(reading: string, kind: number, { sure, further }: Gathered<T>): void {
     const tree = this.#tree
@@ -147,7 +144,7 @@ export class ResourceTable<T> {
     if (fills) this.#addLast(reading, kind, { as: LAST_FILLS, to: further })
   }
 
-  /** Adds what a reading leads to with its last segment empty, if something takes that segment. */
+  /** Adds the matches of a reading whose last segment is empty, if an entry accepts that. */
   #addLast(reading: string, kind: number, { as, to }: { as: EmptySegments; to: Set<Matches<T>> }): void {
     const { matches } = this.#searchReading(reading, kind, as)
     if (this.#tree.tookLast) to.add(matches)
@@ -162,7 +159,7 @@ export class ResourceTable<T> {
   }
 
   #kindOf(method: string | undefined): number {
-    // Where no entry names a method, it does not matter which one it is.
+    // If no entry names a method, the method does not matter.
     if (method === undefined || method === '') return this.#anyKinds.length === 1 ? OTHER_METHOD : NO_METHOD
     return this.#kindByMethod.get(method) ?? this.#kindByMethod.get(method.toUpperCase()) ?? OTHER_METHOD
   }
@@ -174,7 +171,7 @@ export class ResourceTable<T> {
     }
   }
 
-  /** The kinds of requests that an entry for some methods is for. */
+  /** The kinds of requests that an entry for some methods applies to. */
   #kindsOf(methods: readonly string[] | undefined): ReadonlySet<number> | undefined {
     if (methods === undefined) return undefined
     const named = methods.includes('GET') ? [...methods, 'HEAD'] : methods
@@ -182,7 +179,7 @@ export class ResourceTable<T> {
   }
 }
 
-/** What the readings looked at so far lead to. */
+/** The matches of the readings so far. */
 interface Gathered<T> extends ReadingMatches<T> {
   readonly sure: Set<Matches<T>>
   readonly further: Set<Matches<T>>

@@ -4,24 +4,24 @@ import type { ResourcePattern } from './resource-pattern.ts'
 const SLASH = 0x2f
 
 /**
- * A place in the tree of segments. Entries are known by their rank: their place in the order of specificity.
+ * A node of the tree of segments. An entry is identified by its rank: its position in the order of specificity.
  *
- * Where only one way leads on, and nothing ends before its end, the segments of that way are kept in the place where it
- * begins. Places are then few, and each is one that has to be looked at: with thousands of rules what costs time is
- * memory that was not looked at lately, not steps.
+ * If a node has only one descendant path, and nothing ends before its end, the segments of that path are stored in the
+ * node itself (path compression). That keeps the number of nodes, and so of cache misses, small: with thousands of
+ * rules, cache misses cost the time, not steps.
  */
 class Place<T> implements Found<T> {
-  // What most searches look at comes first, so that it lies together.
-  /** The only way on: a text, or undefined for any one segment. The entries are those at its end. */
+  // Fields that most searches read come first, so that they are close together in memory.
+  /** The only way on: a literal segment, or undefined for any one segment. The entries are those at its end. */
   way: readonly (string | undefined)[] | undefined = undefined
-  /** Whether all entries are for its end and for all methods: what is found then depends on nothing else. */
+  /** Whether all entries apply to its end and to all methods: then the result depends on nothing else. */
   isPlain = false
   note: unknown = undefined
-  /** What was found when there was nothing else besides the entries for everything. */
+  /** The cached result if only the entries for everything match besides. */
   alone: Matches<T> | undefined = undefined
   literals: Map<string, Place<T>> | undefined = undefined
   any: Place<T> | undefined = undefined
-  /** Entries whose pattern ends here, and those that hold for everything from here on. */
+  /** Entries whose pattern ends here, and those that match everything below. */
   ends: number[] = []
   rests: number[] = []
 
@@ -30,51 +30,51 @@ class Place<T> implements Found<T> {
   }
 }
 
-/** What a search takes the empty segments of a path for, because routers differ in it. */
+/** How a search interprets the empty segments of a path, because routers differ. */
 export interface EmptySegments {
-  /** Whether a slash at the end of a path is followed by an empty segment; else it makes no difference. */
+  /** Whether a trailing slash is followed by an empty segment; else it makes no difference. */
   readonly keepsLast: boolean
-  /** Whether a parameter takes an empty segment; else nothing but everything below does. */
+  /** Whether a parameter matches an empty segment; else only `*` at the end does. */
   readonly fillsParameters: boolean
 }
 
-/** An entry to be found. Its rank is its place in the list. */
+/** An entry to find. Its rank is its index in the list. */
 export interface TreeEntry {
   readonly pattern: ResourcePattern
-  /** Whether it is for paths with a slash at the end: what comes after that slash is then not looked for. */
+  /** Whether it is for paths with a trailing slash: then nothing after that slash is searched for. */
   readonly ownsSlash: boolean
-  /** Numbers of the methods it is for; all when undefined. */
+  /** Numbers of the methods it applies to; all if undefined. */
   readonly kinds: ReadonlySet<number> | undefined
 }
 
 /**
- * Finds the ranks of the entries that hold for one reading of a resource. The segments of a path are followed through a
- * tree, each place of which is looked at once at most.
+ * Finds the ranks of the entries that match one reading of a resource. Follows the segments of a path through a tree,
+ * and visits each node at most once.
  */
 export class ResourceTree<T> {
   readonly #root = new Place<T>()
   readonly #names = new Map<string, number[]>()
   readonly #everything: number[] = []
-  /** By rank: the numbers of the methods, all when undefined. */
+  /** By rank: the numbers of the methods; all if undefined. */
   readonly #kinds: readonly (ReadonlySet<number> | undefined)[]
-  /** Ranks of the entries that own their slash. */
+  /** Ranks of the entries for paths with a trailing slash. */
   readonly #owners: ReadonlySet<number>
-  // What is searched for: of one search at a time.
+  // State of the current search.
   #reading = ''
   #kind = 0
-  /** Where the last segment ends: before the end of the reading, when the slash there is dropped. */
+  /** End of the last segment: before the end of the reading if a trailing slash is dropped. */
   #end = 0
-  // What only a search for empty segments changes, and changes back.
-  /** Where the empty segment at the end begins, when it is kept; else -1. */
+  // Changed, and restored, only by a search for empty segments.
+  /** Start of the empty segment at the end if it is kept; else -1. */
   #lastFrom = -1
   #fillsParameters = false
-  /** Whether what is taken now takes the empty segment at the end. */
+  /** Whether the current match includes the empty segment at the end. */
   #isTakingLast = false
-  // What was found.
+  // Results.
   readonly #found: number[] = []
-  /** The place whose entries, not yet among the found, are the only ones so far. */
+  /** The node whose entries, not yet added to the results, are the only ones so far. */
   #alone: Place<T> | undefined = undefined
-  /** Whether the slash at the end belongs to an entry that was met. */
+  /** Whether the trailing slash belongs to a visited entry. */
   #isOwned = false
   #hasParameterNext = false
   #hasRestNext = false
@@ -88,32 +88,30 @@ export class ResourceTree<T> {
     shorten(this.#root, new Map(), this.#everything.every(isForAll) ? isForAll : () => false)
   }
 
-  /**
-   * The ranks that the last search found, in rising order; not when it met a place alone. Good until the next search.
-   */
+  /** The ranks found by the last search, in ascending order, unless it returned a node. Valid until the next search. */
   get found(): readonly number[] {
     return this.#found
   }
 
-  /** Whether an entry that the last search did not look at has a parameter after the slash that it dropped. */
+  /** Whether an entry that the last search did not visit has a parameter after the dropped slash. */
   get hasParameterNext(): boolean {
     return this.#hasParameterNext
   }
 
-  /** Whether an entry is for everything after the slash that the last search dropped. */
+  /** Whether an entry matches everything after the slash that the last search dropped. */
   get hasRestNext(): boolean {
     return this.#hasRestNext
   }
 
-  /** Whether something that the last search for empty segments found takes the one at the end. */
+  /** Whether a result of the last search for empty segments includes the one at the end. */
   get tookLast(): boolean {
     return this.#tookLast
   }
 
   /**
-   * Searches for what holds for a reading and a kind of method, where a slash at the end makes no difference and no
-   * parameter is empty. Gives the place whose entries, and those for everything, are all there is, whatever the method;
-   * else undefined, and `found` has the ranks.
+   * Searches for the matches of a reading and a kind of method. A trailing slash makes no difference, and no parameter
+   * matches an empty segment. Returns the node whose entries, together with those for everything, are the result for
+   * any method; else undefined, and `found` has the ranks.
    */
   search(reading: string, kind: number): Place<T> | undefined {
     const { length } = reading
@@ -136,7 +134,7 @@ export class ResourceTree<T> {
     return alone
   }
 
-  /** The same where empty segments are something. */
+  /** The same, with empty segments as segments. */
   searchEmpty(reading: string, kind: number, { keepsLast, fillsParameters }: EmptySegments): Place<T> | undefined {
     this.#tookLast = false
     this.#fillsParameters = fillsParameters
@@ -147,12 +145,12 @@ export class ResourceTree<T> {
     return alone
   }
 
-  /** The ranks at a place that a search gave, and those for everything. */
+  /** The ranks of a node that a search returned, and those for everything. */
   ranksOf(place: Place<T>): readonly number[] {
     return [...place.ends, ...this.#everything]
   }
 
-  /** Finds what matches the segments from a position on, the most specific first. */
+  /** Finds the matches of the segments from a position on, most specific first. */
   #follow(place: Place<T>, from: number): void {
     const { way } = place
     if (way !== undefined) {
@@ -179,7 +177,7 @@ export class ResourceTree<T> {
     this.#take(place.rests)
   }
 
-  /** Follows the only way from a place on. */
+  /** Follows the only way on from a node. */
   #followWay(place: Place<T>, way: readonly (string | undefined)[], from: number): void {
     const at = this.#pass(way, from)
     if (at < 0) return
@@ -188,7 +186,7 @@ export class ResourceTree<T> {
     else this.#take(place.rests)
   }
 
-  /** The position after all segments of a way; -1 when the path is another. */
+  /** The position after all segments of a compressed path; -1 if the path differs. */
   #pass(way: readonly (string | undefined)[], from: number): number {
     const reading = this.#reading
     let at = from
@@ -210,7 +208,7 @@ export class ResourceTree<T> {
     return at
   }
 
-  /** At a place where the path ends. */
+  /** At a node where the path ends. */
   #arrive(place: Place<T>): void {
     this.#isTakingLast = this.#lastFrom >= 0
     this.#take(place.ends)
@@ -219,7 +217,7 @@ export class ResourceTree<T> {
     if (this.#end < this.#reading.length) this.#lookPast(place)
   }
 
-  /** At the end of the only way, where the path ends too. */
+  /** At the end of a compressed path, where the path ends too. */
   #arriveAlone(place: Place<T>): void {
     if (!place.isPlain || this.#alone !== undefined || this.#found.length > 0) {
       this.#arrive(place)
@@ -230,7 +228,7 @@ export class ResourceTree<T> {
     else if (this.#end < this.#reading.length) this.#lookPast(place)
   }
 
-  /** Sees whether anything is to be had after the slash that was dropped. */
+  /** Checks whether anything matches after the dropped slash. */
   #lookPast(place: Place<T>): void {
     this.#isOwned ||= this.#owns(place)
     if (this.#isOwned) return
@@ -245,7 +243,7 @@ export class ResourceTree<T> {
     if (this.#end < this.#reading.length && !this.#isOwned) this.#hasParameterNext = true
   }
 
-  /** Finds what takes the empty segment at the end. */
+  /** Finds what matches the empty segment at the end. */
   #followLast(place: Place<T>, from: number): void {
     this.#isOwned ||= this.#owns(place)
     const next = place.way === undefined ? place.any : undefined
@@ -255,12 +253,12 @@ export class ResourceTree<T> {
     this.#isTakingLast = false
   }
 
-  /** Whether an empty segment at a position is taken by a parameter. */
+  /** Whether a parameter matches an empty segment at a position. */
   #fillsAt(at: number): boolean {
     return this.#fillsParameters && !(this.#isOwned && at === this.#lastFrom)
   }
 
-  /** Whether an entry that ends at a place owns the slash after it. */
+  /** Whether an entry that ends at a node owns the slash after it. */
   #owns({ ends }: Place<T>): boolean {
     if (this.#owners.size === 0) return false
     return ends.some((rank) => this.#owners.has(rank) && (this.#kinds[rank]?.has(this.#kind) ?? true))
@@ -270,7 +268,7 @@ export class ResourceTree<T> {
     if (ranks === undefined || ranks.length === 0) return
     const alone = this.#alone
     if (alone !== undefined) {
-      // It is not alone any more.
+      // It is no longer the only one.
       this.#alone = undefined
       for (const rank of alone.ends) this.#found.push(rank)
     }
@@ -284,7 +282,7 @@ export class ResourceTree<T> {
     if (this.#isTakingLast && found.length > before) this.#tookLast = true
   }
 
-  /** Where the rank of an entry belongs; makes the places on the way. */
+  /** Finds the node for an entry; creates the nodes on the way. */
   #ranksAt({ kind, segments, hasRest }: ResourcePattern): number[] {
     if (kind === 'all') return this.#everything
     if (kind === 'name') return presentIn(this.#names, segments[0]!, () => [])
@@ -303,9 +301,9 @@ export class ResourceTree<T> {
 }
 
 /**
- * Keeps the segments of ways without branches in the place where they begin. `known`: texts and ways that are there
- * already; equal ones become the same object, so that thousands of rules with the same ending share one in memory.
- * `isForAll`: whether what is found of an entry does not depend on the method.
+ * Stores the segments of paths without branches in the node where they start. `known`: existing segments and paths;
+ * equal ones become the same object, so that thousands of rules with the same ending share one in memory. `isForAll`:
+ * whether an entry applies to all methods.
  */
 function shorten<T>(
   place: Place<T>,
@@ -335,10 +333,10 @@ function shorten<T>(
   if (place.any !== undefined) shorten(place.any, known, isForAll)
 }
 
-/** No entries: one list for all places, because a list of its own would have to be fetched. */
+/** No entries: one shared list, because a separate one would be another cache miss. */
 const NOTHING: number[] = []
 
-/** Where the only way on from a place leads; undefined when something ends there, or there are several or none. */
+/** The only way on from a node; undefined if something ends there, or there are several or none. */
 function onlyNext<T>({
   literals,
   any,

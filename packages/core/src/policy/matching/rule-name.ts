@@ -3,30 +3,30 @@ import type { PolicyRuleSettings } from '../rule-set/rule-set.ts'
 import { canonicalPattern } from './resource-pattern.ts'
 
 /**
- * Longest name of a rule of a rule set: with `shadow:<version>:` and `penalty:` before it, it still is a name that
- * limits can have.
+ * Maximum length of the name of a rule in a rule set: with the prefixes `shadow:<version>:` and `penalty:` it is still
+ * a valid name for limits.
  */
 export const LONGEST_RULE_NAME = 96
 
-/** What names may not begin with, because the names that are made begin so. */
+/** Reserved prefixes: generated names start with them. */
 export const RESERVED_NAME: RegExp = /^(?:tier|exemption|shadow|penalty|descriptors|default):/
 
-/** The names of default rules begin so. */
+/** Prefix of the names of default rules. */
 export const DEFAULT_PREFIX = 'default:'
 
-/** Which rule is meant, as far as its name goes. */
+/** The properties of a rule that determine its name. */
 type NamedRule = Pick<PolicyRuleSettings, 'name' | 'resource' | 'methods' | 'dimension'>
 
-/** Everything that names may not hold, and `@`, which separates the parts of those made here. */
+/** Characters that are invalid in names, and `@`, which separates the parts of generated names. */
 const FOREIGN = /[^A-Za-z0-9_.:/*-]/g
 
 const HASH_LENGTH = 12
 
 /**
- * The name of a rule, which its counters belong to: its own, or one made of methods, resource and dimension, such as
- * `GET:/orders@user`. Rules that differ in one of these get different names, however these are spelled: where a part
- * cannot stand in a name as it is, or the name gets too long, the name ends in `@@` and a hash. Rules of tiers and
- * exemptions have `tier:<name>:` or `exemption:<name>:` before it. The resource must be a pattern that can be used.
+ * The name of a rule, which its counters belong to: its own, or one generated from methods, resource and dimension,
+ * such as `GET:/orders@user`. Rules that differ in one of these get different names, however they are spelled: if a
+ * part is invalid in a name, or the name is too long, the name ends in `@@` and a hash. Rules of tiers and exemptions
+ * have the prefix `tier:<name>:` or `exemption:<name>:`. The resource must be a valid pattern.
  */
 export function ruleName(rule: NamedRule, origin?: RuleOrigin): string {
   const place = origin === undefined || origin.part === 'rules' ? '' : `${origin.part}:${origin.name}:`
@@ -35,12 +35,12 @@ export function ruleName(rule: NamedRule, origin?: RuleOrigin): string {
   return name.length <= LONGEST_RULE_NAME ? name : withHash(name, name)
 }
 
-/** The methods of a rule in one spelling and order, or undefined when it is for all. */
+/** The methods of a rule, normalized and sorted, or undefined for all. */
 export function canonicalMethods(methods: readonly string[] | undefined): readonly string[] | undefined {
   return methods === undefined ? undefined : [...new Set(methods.map((method) => method.toUpperCase()))].sort()
 }
 
-/** The names of a dimension in one order: `user+tenant` counts the same as `tenant+user`. */
+/** The names of a dimension, sorted: `user+tenant` counts the same as `tenant+user`. */
 export function canonicalDimension(dimension: string): string {
   return dimension.includes('+') ? dimension.split('+').sort().join('+') : dimension
 }
@@ -52,7 +52,7 @@ function madeName(place: string, rule: NamedRule): string {
   const shownResource = resource.replace(FOREIGN, '-')
   const own = `${methods.join('')}${shownResource}@${dimension.replaceAll('+', '@')}`
   const name = place + own
-  // Paths and methods begin with what a name may begin with; other resources may begin with anything.
+  // Paths and methods start with a valid character; other resources may start with any.
   const isWhole = shownResource === resource && /^[A-Za-z0-9/*]/.test(own) && !RESERVED_NAME.test(own)
   if (isWhole && name.length <= LONGEST_RULE_NAME) return name
   const shown = isWhole
@@ -61,7 +61,7 @@ function madeName(place: string, rule: NamedRule): string {
   return withHash(place + shown, JSON.stringify([place, methods, resource, dimension]))
 }
 
-/** The beginning of a name, and a hash of all of what it stands for. No other name made here holds `@@`. */
+/** The start of a name, and a hash of everything it was generated from. No other generated name contains `@@`. */
 function withHash(name: string, whole: string): string {
   const { space0, space1 } = nameSpace(whole)
   const hash = (hex(space0) + hex(space1)).slice(0, HASH_LENGTH)
@@ -72,7 +72,7 @@ function hex(word: number): string {
   return (word >>> 0).toString(16).padStart(8, '0')
 }
 
-/** Which part of the rule set a rule stands in. */
+/** The part of the rule set that contains a rule. */
 export interface RuleOrigin {
   readonly part: 'rules' | 'tier' | 'exemption'
   /** The name of the tier or exemption; empty for `rules`. */

@@ -1,16 +1,16 @@
-/** Length of the window of a descriptor's limit, cut at UTC. */
+/** Length of the window of a descriptor's limit, aligned to UTC. */
 export type DescriptorUnit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year'
 
 /** Algorithms with one number and one window. */
 export type DescriptorAlgorithm = 'fixed-window' | 'sliding-window-counter' | 'sliding-window-log' | 'gcra'
 
-/** The limit at a node of a descriptor tree. */
+/** The limit of a node of a descriptor tree. */
 export interface DescriptorLimit {
   /** This, or `window`, unless `unlimited`. */
   readonly unit?: DescriptorUnit
-  /** Length of the window where it is no unit: milliseconds, or text such as `30s`. */
+  /** A window that is not a unit: milliseconds, or a string such as `30s`. */
   readonly window?: number | string
-  /** Requests in each unit or window. 0 denies all. */
+  /** Requests per unit or window. 0 denies all. */
   readonly requestsPerUnit?: number
   /** Default: `fixed-window`. */
   readonly algorithm?: DescriptorAlgorithm
@@ -21,25 +21,25 @@ export interface DescriptorLimit {
    */
   readonly drain?: boolean
   readonly name?: string
-  /** Names of limits that are dropped from a request in which this one is matched too. */
+  /** Names of limits that are dropped from a request that this one matches too. */
   readonly replaces?: readonly string[]
 }
 
-/** A node of a descriptor tree: what an entry of a request must say, and what follows. */
+/** A node of a descriptor tree: the entry of a request that it matches, its limit, and its children. */
 export interface DescriptorNode {
   readonly key: string
-  /** May contain `*` anywhere. Default: any value, each counted on its own. */
+  /** May contain `*` anywhere. Default: any value, each counted separately. */
   readonly value?: string
   readonly limit?: DescriptorLimit
   readonly descriptors?: readonly DescriptorNode[]
   readonly shadow?: boolean
-  /** Denies a request only when every matched limit of this kind is over. */
+  /** Denies a request only if every matched limit with quota mode is over. */
   readonly quota?: boolean
-  /** All values that a `*` stands for share one counter. */
+  /** All values that match `*` share one counter. */
   readonly shareThreshold?: boolean
   readonly detailedMetric?: boolean
   readonly valueToMetric?: boolean
-  /** Free data that answers hand back while there is room. */
+  /** Metadata that answers return while units remain. */
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 

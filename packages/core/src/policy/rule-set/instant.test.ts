@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseInstant } from './instant.ts'
 
-describe('an instant written as a text', () => {
+describe('an instant written as a string', () => {
   it.each([
     ['1970-01-01', 0],
     ['2026-12-31', Date.UTC(2026, 11, 31)],

@@ -1,23 +1,23 @@
 /**
  * A request to decide: who calls what. The caller of the engine must have verified every field. Unknown fields are
- * ignored: looking for them would take a tenth of the time of a check.
+ * ignored: checking for them would take a tenth of the time of a check.
  */
 export interface PolicyRequest {
-  /** What is called: the path as it came, in any spelling; or a name without a slash. */
+  /** The resource: the path as received, in any spelling; or a name without a slash. */
   readonly resource: string
   readonly method?: string
   readonly ip?: string
   readonly user?: string
   readonly apiKey?: string
   readonly tenant?: string
-  /** Further dimensions and numbers, by name. */
+  /** Custom dimensions and numbers, by name. */
   readonly descriptors?: Readonly<Record<string, string | number>>
-  /** Name of the internal service that calls, when it is one; the dimension `service` counts by it. */
+  /** Name of the calling internal service, if it is one; the dimension `service` counts by it. */
   readonly service?: string
-  /** Where it comes from, such as `US`; for limits that differ by region. */
+  /** Region of the caller, such as `US`; for limits that differ by region. */
   readonly region?: string
   /** The tier of the caller. Default: looked up by identity. */
   readonly tier?: string
-  /** Units the call takes: whole, 0 or more. Default: 1. */
+  /** Cost of the call in units: whole, 0 or more. Default: 1. */
   readonly cost?: number
 }

@@ -2,22 +2,18 @@ import { nearestName } from '../../options/option-advice.ts'
 import type { Dimension, PolicyRule, RuleSet } from './rule-set.ts'
 import { KNOWN_DIMENSIONS } from './rule-set.ts'
 
-/**
- * A dimension that a rule set uses, and that is neither built in nor declared in its `dimensions`: perhaps a typing
- * mistake.
- */
+/** A dimension of a rule set that is neither built in nor declared in its `dimensions`: probably a typo. */
 export interface UndeclaredDimension {
   readonly dimension: string
-  /** The known dimension that may have been meant; undefined when none is near. */
+  /** The known dimension that was probably meant; undefined if none is similar. */
   readonly nearest: string | undefined
   /** Where it is used, as JSON pointers such as `/rules/3/dimension`. */
   readonly paths: readonly string[]
 }
 
 /**
- * Dimensions that no request may have: rules that count by them, and matches that look for them, then match nothing.
- * Each once, in the order of their first use. Rules that are switched off are left out. The rule set must have been
- * checked.
+ * Dimensions that no request may have: rules that count by them, and matches that use them, match nothing. Each once,
+ * in the order of first use. Disabled rules are ignored. The rule set must have been checked.
  */
 export function undeclaredDimensions(ruleSet: RuleSet): readonly UndeclaredDimension[] {
   const known = new Set<string>([...KNOWN_DIMENSIONS, ...(ruleSet.dimensions ?? [])])

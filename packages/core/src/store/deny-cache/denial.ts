@@ -13,14 +13,14 @@ interface DecidedItem {
   readonly at: number
 }
 
-/** When a batch was sent and decided, and how long the decision may be used, in milliseconds of one clock. */
+/** When a batch was sent and decided, and how long the decision may be reused, in milliseconds of one clock. */
 export interface DenialTimes {
   readonly sentMs: number
   readonly answeredMs: number
   readonly maxAgeMs: number
 }
 
-/** A denied batch, to be denied again from memory. */
+/** A denied batch that can be denied again from memory. */
 export class Denial {
   readonly endsMs: number
   /** Whether one of its keys is blocked. */
@@ -41,11 +41,11 @@ export class Denial {
     this.#entitled = batch.entitled
     this.#now = batch.now
     this.#answeredMs = answeredMs
-    // The store decided after the batch was sent, so this is not later than the instant it meant.
+    // The store decided after the batch was sent, so this is not later than the retry time it meant.
     this.endsMs = sentMs + Math.min(maxAgeMs, (nextChangeOf(batch) - batch.now) / MICROS_PER_MS)
   }
 
-  /** Something has changed for one of its keys. */
+  /** A counter of one of its keys has changed. */
   end(): void {
     this.#ended = true
   }
@@ -65,11 +65,11 @@ export class Denial {
     return true
   }
 
-  /** Writes the answer, as of so much later. */
+  /** Writes the decision as of now. */
   writeTo(batch: Batch, nowMs: number): void {
     batch.allowed = false
     batch.failure = undefined
-    // Counted from the answer: the store's time is not ahead of this, so no retry time is too early.
+    // Measured from the answer: the store's time is not later, so no retry time is too early.
     batch.now = this.#now + Math.max(0, Math.round((nowMs - this.#answeredMs) * MICROS_PER_MS))
     for (let index = 0; index < this.#items.length; index++) {
       const { verdict, blockedUntil, at } = this.#items[index]!
@@ -81,7 +81,7 @@ export class Denial {
   }
 }
 
-/** The first instant at which one of the items would be answered otherwise, if nothing else happens. */
+/** The first instant at which the decision on one of the items would change by itself. */
 function nextChangeOf(batch: Batch): number {
   let soonest = NEVER
   for (const { verdict, blockedUntil } of batch.items) {

@@ -8,12 +8,12 @@ import { Denial } from './denial.ts'
 
 /** Options of {@link denyCacheStore}. */
 export interface DenyCacheOptions {
-  /** How long a denial may be answered again, 1 to 60,000. Default: 100. */
+  /** How long a denial is cached, 1 to 60,000. Default: 100. */
   readonly maxAgeMs?: number
-  /** Most keys with a remembered denial, 1 to 10,000,000. Default: 10,000. The oldest goes first. */
+  /** Maximum number of keys with a cached denial, 1 to 10,000,000. Default: 10,000. The oldest is evicted first. */
   readonly maxKeys?: number
   readonly observe?: StoreObserver
-  /** Milliseconds that only go on. Default: `performance.now()`. */
+  /** A monotonic clock in milliseconds. Default: `performance.now()`. */
   readonly monotonicMs?: () => number
 }
 
@@ -23,18 +23,18 @@ const TAKER: OptionTaker = {
   example: '{ maxAgeMs: 100 }',
 }
 
-/** Denials remembered for one key: of batches that differ in rules, costs or other keys. */
+/** Denials of one key: of batches that differ in rules, costs or other keys. */
 const DENIALS_PER_KEY = 8
 
 /**
- * A store that remembers denials for a moment: a caller that is denied and checks again costs `store` no more than one
- * check per `maxAgeMs`. Only plain checks are denied from memory, of the same limits, keys and costs; never an
- * allowance.
+ * A store that caches denials for a moment: a denied caller that retries costs `store` at most one check per
+ * `maxAgeMs`. Only plain checks with the same limits, keys and costs are denied from memory; nothing is ever allowed
+ * from memory.
  *
- * What this process does to a key (a charge, a settlement, a block, a reset) is seen at once, and so is a changed
- * limit. What another process does, and what a store gives back by itself, is seen after `maxAgeMs` at the latest:
- * until then a call may be denied that would just now be allowed. Other fields of a remembered answer are as old. A
- * block of another process is seen with the first answer about any limit of the key.
+ * Changes by this process (a charge, a settlement, a block, a reset, a changed limit) take effect at once. Changes by
+ * other processes, and units that the store returns by itself, take effect after at most `maxAgeMs`: until then a call
+ * may be denied although it would be allowed. Other fields of a cached decision are as old. A block of another process
+ * is noticed with the first answer about any limit of the key.
  */
 export function denyCacheStore(store: Store<'async'>, options: DenyCacheOptions = {}): Store<'async'> {
   checkOptionNames(options, TAKER)
@@ -47,9 +47,9 @@ class DenyCacheStore extends CallbackStore {
   readonly #maxKeys: number
   readonly #observe: StoreObserver | undefined
   readonly #monotonicMs: () => number
-  /** By key; a denial of several keys stands with each of them. The keys denied last come last. */
+  /** By key; a denial of several keys is listed under each of them. The most recently denied keys come last. */
   readonly #denials = new Map<string, Denial[]>()
-  /** Until when reservations of this process hold a key: they come back by themselves, and no denial says when. */
+  /** Until when reservations of this process hold a key: they return by themselves, and no denial tells when. */
   readonly #heldUntilMs = new Map<string, number>()
   readonly #changes = new ChangedKeys()
   #closed = false
@@ -69,7 +69,7 @@ class DenyCacheStore extends CallbackStore {
     else this.#store.submit(new NotedBatch(this, pending, nowMs, this.#changes.count))
   }
 
-  /** Notes a decision of the store. `changes` is how many there were when the batch was submitted. */
+  /** Caches a decision of the store. `changes`: number of changes when the batch was submitted. */
   note(batch: Batch, sentMs: number, changes: number): void {
     if (!batch.charge) return
     if (batch.allowed) this.#noteCharge(batch)
@@ -113,7 +113,7 @@ class DenyCacheStore extends CallbackStore {
   #noteDenial(batch: Batch, sentMs: number, changes: number): void {
     for (const { key, blockedUntil } of batch.items) {
       if (blockedUntil <= batch.now) continue
-      // Denials that do not know of the block are out of date.
+      // Denials without this block are out of date.
       for (const denial of this.#denials.get(key) ?? []) if (!denial.isBlocked) denial.end()
     }
     if (isPlain(batch)) this.#remember(batch, sentMs, changes)
@@ -126,7 +126,7 @@ class DenyCacheStore extends CallbackStore {
     if (!denial.isLive(answeredMs)) return
     for (const key of new Set(batch.items.map((item) => item.key))) {
       const others = this.#denials.get(key)?.filter((known) => known.isLive(answeredMs) && !known.answers(batch)) ?? []
-      // One that is no longer found by all of its keys must not be found at all.
+      // If it is no longer listed under all of its keys, it must not be found under any.
       if (others.length === DENIALS_PER_KEY) others.shift()?.end()
       this.#denials.delete(key)
       this.#denials.set(key, [...others, denial])
@@ -137,7 +137,7 @@ class DenyCacheStore extends CallbackStore {
     }
   }
 
-  /** Whether something is known to have changed for the key meanwhile, or to change by itself soon. */
+  /** Whether the key is known to have changed meanwhile, or to change by itself soon. */
   #isUnsettled(key: string, { answeredMs, changes }: { answeredMs: number; changes: number }): boolean {
     if (this.#changes.changedSince(changes, key)) return true
     const heldUntilMs = this.#heldUntilMs.get(key)
@@ -147,7 +147,7 @@ class DenyCacheStore extends CallbackStore {
     return false
   }
 
-  /** A charge leaves less than a denial has said. */
+  /** A charge leaves less than a denial has reported. */
   #noteCharge(batch: Batch): void {
     const { holdMicros, leaseMicros, items } = batch
     if (this.#denials.size > 0) for (const { key, cost } of items) if (cost > 0) this.#forget(key)
@@ -165,7 +165,7 @@ class DenyCacheStore extends CallbackStore {
     }
   }
 
-  /** Makes a change. It may happen at any instant until it is answered, so what is known ends before and after. */
+  /** Makes a change. It may take effect at any time until it is answered, so cached denials end before and after. */
   async #change<T>(keys: readonly string[], change: () => Promise<T>): Promise<T> {
     this.#forgetAll(keys)
     try {
@@ -189,7 +189,7 @@ class DenyCacheStore extends CallbackStore {
     this.#denials.delete(key)
   }
 
-  /** Drops what is over among the keys denied longest ago, so that a calm store gets back to remembering nothing. */
+  /** Drops expired denials of the keys denied longest ago, so that the cache becomes empty again without denials. */
   #dropOldest(nowMs: number): void {
     for (const [key, denials] of this.#denials) {
       if (denials.some((denial) => denial.isLive(nowMs))) return
@@ -198,7 +198,7 @@ class DenyCacheStore extends CallbackStore {
   }
 }
 
-/** A batch whose decision is noted before it goes to the caller. */
+/** A batch whose decision is cached before it reaches the caller. */
 class NotedBatch implements PendingBatch {
   batch: Batch
   next: PendingBatch | undefined = undefined
@@ -238,26 +238,26 @@ class NotedBatch implements PendingBatch {
   }
 }
 
-/** Whether another batch with the same limits, keys and costs is equal to it: no holder, reservation or lease. */
+/** Whether batches with the same limits, keys and costs are interchangeable: no holder, reservation or lease. */
 function isPlain(batch: Batch): boolean {
   return (
     !batch.partial && batch.holder === 0 && batch.holdMicros === 0 && batch.leaseMicros === 0 && batch.items.length > 0
   )
 }
 
-/** Number of changes remembered: more than are made while one batch is in flight. */
+/** Number of recorded changes: more than happen while one batch is in flight. */
 const REMEMBERED = 4096
 
 /**
- * Which keys were changed lately, so that a decision that was in flight meanwhile is not taken for the latest. Bounded:
- * of what was forgotten, every key counts as changed.
+ * Recently changed keys, so that a decision that was in flight during a change is not cached. Bounded: for evicted
+ * changes, every key counts as changed.
  */
 export class ChangedKeys {
   readonly #ring: (string | undefined)[] = []
   readonly #latest = new Map<string, number>()
   #count = 0
 
-  /** Changes so far. */
+  /** Number of changes so far. */
   get count(): number {
     return this.#count
   }
@@ -271,7 +271,7 @@ export class ChangedKeys {
     this.#count++
   }
 
-  /** Whether the key may have been changed since `count` was what is given. */
+  /** Whether the key may have changed since there were `count` changes. */
   changedSince(count: number, key: string): boolean {
     if (count === this.#count) return false
     return this.#count - count > REMEMBERED || (this.#latest.get(key) ?? -1) >= count

@@ -4,28 +4,28 @@ import type { BreakerState } from '../store-event.ts'
 
 /** When a {@link Breaker} opens, and for how long. */
 export interface BreakerOptions {
-  /** Failures in a row that open it, 1 to 1,000. Default: 5. */
+  /** Consecutive failures that open it, 1 to 1,000. Default: 5. */
   readonly failures?: number
-  /** The first pause, 1 to 60,000. Default: 250. Each pause after a failed probe is twice as long as the one before. */
+  /** The first pause, 1 to 60,000. Default: 250. Each failed probe doubles the pause. */
   readonly basePauseMs?: number
-  /** The longest pause, 1 to 60,000. Default: 1,000. What chance adds, up to a quarter, comes on top. */
+  /** The longest pause, 1 to 60,000, before random jitter of up to a quarter. Default: 1,000. */
   readonly maxPauseMs?: number
 }
 
 /** How a {@link Breaker} treats a process that has just started. */
 export interface BreakerStart {
   readonly atMs: number
-  /** Failures count from the first answer on, or after so long without one. */
+  /** Failures count after the first answer, or after this time without one. */
   readonly graceMs: number
 }
 
 interface BreakerParts extends BreakerOptions {
   readonly random: Random
-  /** Default: no allowance for a start. */
+  /** Default: no special treatment of the start. */
   readonly start?: BreakerStart | undefined
-  /** Whether it stays closed: what it guards has breakers of its own. Default: false. */
+  /** Whether it always stays closed: the parts of the store have their own breakers. Default: false. */
   readonly neverOpens?: boolean
-  /** Told of every change of state. */
+  /** Called with every change of state. */
   readonly onChange?: (state: BreakerState) => void
 }
 
@@ -35,12 +35,12 @@ export const NOT_ADMITTED = 0
 const SLICES = 10
 const SLICE_MS = 100
 
-/** With fewer calls than this in a second, their ratio says nothing. */
+/** With fewer calls than this in a second, their failure ratio is ignored. */
 const LEAST_CALLS = 20
 
 /**
- * For so long after the start, the first pause is a tenth of the usual one: a cold process misses deadlines that say
- * nothing about the store, and a pause lasts for thousands of its calls.
+ * For this long after the start, the first pause is a tenth of the usual one: a cold process misses deadlines for
+ * reasons unrelated to the store, and a pause affects thousands of its calls.
  */
 const EARLY_MS = 10_000
 
@@ -77,7 +77,7 @@ export class Breaker {
   readonly #calls: number[] = Array.from({ length: SLICES }, () => 0)
   readonly #failed: number[] = Array.from({ length: SLICES }, () => 0)
   #state: BreakerState = 'closed'
-  /** Rises with every change of state: the ticket of the calls admitted in it. */
+  /** Increases with every change of state: the ticket of calls admitted in it. */
   #ticket = 1
   #inARow = 0
   #slice = 0
@@ -104,8 +104,8 @@ export class Breaker {
   }
 
   /**
-   * The ticket of a call that may be made now, or {@link NOT_ADMITTED}. Every ticket must come back to one of the
-   * others.
+   * The ticket of a call that may be made now, or {@link NOT_ADMITTED}. Every ticket must be returned to one of the
+   * other methods.
    */
   admit(nowMs: number): number {
     if (this.#state === 'closed') return this.#ticket
@@ -129,7 +129,7 @@ export class Breaker {
     this.#become('closed')
   }
 
-  /** The call was not answered, or with an error. */
+  /** The call failed, or was not answered. */
   failed(ticket: number, nowMs: number): void {
     if (ticket !== this.#ticket || this.#neverOpens) return
     if (this.#state === 'closed') {
@@ -146,12 +146,14 @@ export class Breaker {
     this.#become('open')
   }
 
-  /** The call said nothing about the store as a whole, or was misuse. When it was the probe, the next call is. */
+  /**
+   * The call tells nothing about the store as a whole, or was misuse. If it was the probe, the next call is the probe.
+   */
   withdrawn(ticket: number): void {
     if (ticket === this.#ticket && this.#state === 'half-open') this.#become('open')
   }
 
-  /** How long no call will be admitted yet: 0 when the next one may be. */
+  /** Time until a call may be admitted: 0 if the next one may be. */
   pauseLeftMs(nowMs: number): number {
     return this.#state === 'open' ? Math.max(0, this.#openUntilMs - nowMs) : 0
   }

@@ -2,28 +2,28 @@ import type { Timers } from '../../system/clock-and-timers.ts'
 
 /** A call that waits for an answer, and its position in the queue. */
 export interface WaitingCall {
-  /** When it was sent, in milliseconds of the queue's clock. Written by the queue, as are its neighbours. */
+  /** When it was sent, in milliseconds of the queue's clock. Written by the queue, like its neighbours. */
   sentMs: number
   older: WaitingCall | undefined
   newer: WaitingCall | undefined
-  /** Called once, when it has waited for the deadline; it has left the queue by then. */
+  /** Called once at the deadline, after it has left the queue. */
   expire(nowMs: number): void
 }
 
-/** What a {@link DeadlineQueue} works with. */
+/** Dependencies of a {@link DeadlineQueue}. */
 export interface DeadlineParts {
   readonly deadlineMs: number
   readonly timers: Timers
   readonly monotonicMs: () => number
 }
 
-/** A timer this late means that the thread was busy, and that replies may have arrived but not been read yet. */
+/** If a timer fires this late, the thread was busy, and replies may have arrived but not been read yet. */
 const BUSY_MS = 5
 
 /**
- * Calls in flight, oldest first. All deadlines are of one length, so the oldest is always the next to expire and one
- * timer is enough. It stays set when its call is answered, because the next one is usually not far: an idle queue holds
- * a timer for one deadline at most.
+ * Calls in flight, oldest first. All deadlines have the same length, so the oldest call expires next and one timer is
+ * enough. The timer stays set when its call is answered, because the next deadline is usually close: an idle queue
+ * holds a timer for one deadline at most.
  */
 export class DeadlineQueue {
   readonly #parts: DeadlineParts
@@ -57,7 +57,7 @@ export class DeadlineQueue {
     else call.older.newer = call.newer
     if (call.newer === undefined) this.#newest = call.older
     else call.newer.older = call.older
-    // One that hangs for ever would otherwise hold all that came after it.
+    // Otherwise a call that hangs forever would hold back all later ones.
     call.older = undefined
     call.newer = undefined
     this.#size--

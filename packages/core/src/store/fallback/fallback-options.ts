@@ -10,24 +10,27 @@ import type { BreakerOptions } from './breaker.ts'
 
 /** Options of `fallbackStore`. */
 export interface FallbackStoreOptions {
-  /** How long a call waits for the store, 1 to 60,000. Default: 50. */
+  /** Deadline of a call to the store, 1 to 60,000 milliseconds. Default: 50. */
   readonly deadlineMs?: number
-  /** How long an urgent batch waits for the store, 1 to 60,000. Default: `deadlineMs`. */
+  /** Deadline of an urgent batch, 1 to 60,000 milliseconds. Default: `deadlineMs`. */
   readonly urgentDeadlineMs?: number
-  /** What to answer without the store, for rules that do not say. Default: `open`. */
+  /** Failure mode of rules that set none. Default: `open`. */
   readonly failureMode?: FailureMode
-  /** Live nodes, this one included, for `local`. Default: 1, also for an answer below 1. */
+  /** Number of live nodes including this one, for `local`. Default: 1, also for a result below 1. */
   readonly nodes?: () => number
-  /** Maximum number of keys remembered, and counted, for `local`: 64 to 100,000,000. Default: 100,000. */
+  /** Maximum number of remembered keys, and of counted keys, for `local`: 64 to 100,000,000. Default: 100,000. */
   readonly maxLocalKeys?: number
   readonly breaker?: BreakerOptions
-  /** Most calls in flight, 1 to 1,000,000. Default: 10,000. Beyond it a call is answered without the store at once. */
+  /**
+   * Maximum number of calls in flight, 1 to 1,000,000. Default: 10,000. Further calls are decided without the store at
+   * once.
+   */
   readonly maxPending?: number
   readonly observe?: StoreObserver
   readonly timers?: Timers
-  /** The time of answers given without the store. */
+  /** Clock of decisions without the store. */
   readonly clock?: Clock
-  /** Milliseconds that only go on, for deadlines and pauses. Default: `performance.now()`. */
+  /** A monotonic clock in milliseconds, for deadlines and pauses. Default: `performance.now()`. */
   readonly monotonicMs?: () => number
   readonly random?: Random
 }
@@ -56,7 +59,10 @@ const BREAKER_TAKER: OptionTaker = {
   example: '{ failures: 5 }',
 }
 
-/** Throws `SLUICE_INVALID_OPTION` for an option that a fallback store does not have. */
+/** Default of `deadlineMs`. */
+export const DEFAULT_DEADLINE_MS = 50
+
+/** Throws `SLUICE_INVALID_OPTION` for an unknown option. */
 export function checkFallbackOptionNames(options: FallbackStoreOptions): void {
   checkOptionNames(options, TAKER)
   checkSources(options)
@@ -67,7 +73,10 @@ export function withDefaults(options: FallbackStoreOptions): Omit<Required<Fallb
   const { breaker = {}, failureMode = 'open', nodes = () => 1 } = options
   const { clock = systemClock, random = systemRandom, timers = systemTimers } = options
   checkOptionNames(breaker, BREAKER_TAKER)
-  const deadlineMs = checkWhole('deadlineMs', options.deadlineMs ?? 50, { of: TAKER.name, most: 60_000 })
+  const deadlineMs = checkWhole('deadlineMs', options.deadlineMs ?? DEFAULT_DEADLINE_MS, {
+    of: TAKER.name,
+    most: 60_000,
+  })
   const { urgentDeadlineMs = deadlineMs } = options
   return {
     deadlineMs,

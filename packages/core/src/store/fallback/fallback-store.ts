@@ -1,8 +1,8 @@
 import { isSluiceError, SluiceError } from '../../errors.ts'
 import type { Limit } from '../../rule/limit.ts'
 import type { FailureMode } from '../../rule/rule.ts'
+import { receiptOf } from '../batch.ts'
 import { CallbackStore, callbackStore, type PendingBatch } from '../callback-store.ts'
-import { receiptOf } from '../receipt.ts'
 import type { Batch, BlockTerm, Receipt, Settlement, Store } from '../store.ts'
 import { failureOf, isPartialFailure, type StoreFailure, storeErrorOf } from '../store-error.ts'
 import { type BreakerState, type StoreObserver, tell } from '../store-event.ts'
@@ -12,26 +12,26 @@ import { checkFallbackOptionNames, type FallbackStoreOptions, withDefaults } fro
 import { type CallGuard, DecideCall, type GuardedCall, PromiseCall } from './guarded-call.ts'
 import { LocalDecisions } from './local-decisions.ts'
 
-/** What a fallback store has done so far. */
+/** Statistics of a fallback store. */
 export interface FallbackStoreStats {
-  /** Calls made to the store, and those of them that got no usable answer in time. */
+  /** Calls to the store, and those of them without a usable answer in time. */
   readonly asked: number
   readonly failed: number
   /** Calls in flight now. */
   readonly pending: number
-  /** Checks answered without the store, by mode. */
+  /** Checks decided without the store, by mode. */
   readonly fellBack: Readonly<Record<FailureMode, number>>
-  /** Answers that came too late, and charges of them that were given back. */
+  /** Answers that came too late, and charges among them that were returned. */
   readonly lateAnswers: number
   readonly givenBack: number
 }
 
 /**
- * A store that answers every check within a deadline, also while `store` is slow, denies, or is gone, and says so in
- * the decision's `failure`. It asks again by itself; nothing is ever sent twice. Settlements, blocks and resets have no
- * other way to succeed: they fail with `SLUICE_STORE_UNAVAILABLE` (nothing happened) or `SLUICE_OUTCOME_UNKNOWN` (it
- * may have); blocks and resets then count on this node all the same. A charge is settled where it was made. Leases are
- * never made up: without the store, asking for one is an error.
+ * A store that decides every check within a deadline, even if `store` is slow, rejects calls, or is unreachable, and
+ * reports that in `failure` of the decision. It retries `store` by itself; nothing is ever sent twice. Settlements,
+ * blocks and resets need the store: they fail with `SLUICE_STORE_UNAVAILABLE` (nothing happened) or
+ * `SLUICE_OUTCOME_UNKNOWN` (it may have); blocks and resets then apply on this node nevertheless. A charge is settled
+ * where it was made. Leases are never granted without the store: requesting one is an error.
  *
  * Closing it closes `store`, and answers the calls in flight with `SLUICE_CLOSED`.
  */
@@ -40,17 +40,17 @@ export function fallbackStore(store: Store<'async'>, options: FallbackStoreOptio
   return new FallbackStore(store, options)
 }
 
-/** How a store of this workspace is started, and what it sees to by itself. */
+/** Start-up behaviour for a store of this workspace. */
 export interface FallbackStart {
   /** How long failures before the first answer do not count against the breaker. */
   readonly graceMs: number
   /** Calls wait for it, from the first one on. It never rejects. Default: they do not wait. */
   readonly untilStarted?: (() => Promise<void>) | undefined
-  /** Whether the store has a breaker for each of its parts, so that none is needed here. */
+  /** Whether the parts of the store have their own breakers, so that none is needed here. */
   readonly hasBreakers: boolean
 }
 
-/** A {@link fallbackStore} for a store that has to start. */
+/** A {@link fallbackStore} for a store with a start-up phase. */
 export function startingFallbackStore(
   store: Store<'async'>,
   options: FallbackStoreOptions,
@@ -65,7 +65,7 @@ export class FallbackStore extends CallbackStore implements CallGuard {
   readonly #breaker: Breaker
   readonly #queue: DeadlineQueue
   readonly #urgentQueue: DeadlineQueue
-  /** Urgent calls whose callers were answered without the store. The breaker waits for the usual deadline. */
+  /** Urgent calls whose callers were answered without the store. The breaker waits until the usual deadline. */
   readonly #overdueQueue: DeadlineQueue
   readonly #local: LocalDecisions
   readonly #observe: StoreObserver | undefined
@@ -74,7 +74,7 @@ export class FallbackStore extends CallbackStore implements CallGuard {
   readonly #maxPending: number
   readonly #monotonicMs: () => number
   readonly #untilStarted: (() => Promise<void>) | undefined
-  /** Calls that wait until the store has started; undefined when it has. */
+  /** Calls that wait until the store has started; undefined afterwards. */
   #held: GuardedCall[] | undefined
   /** The message of the last failure; undefined after an answer. */
   #lastError: string | undefined
@@ -127,7 +127,7 @@ export class FallbackStore extends CallbackStore implements CallGuard {
   }
 
   submit(pending: PendingBatch): void {
-    // It has a deadline of its own, so it does not look whether the caller still waits.
+    // It has its own deadline, so it does not check whether the caller still waits.
     pending.isSent = true
     const queue = pending.batch.isUrgent ? this.#urgentQueue : this.#queue
     if (this.#closing === undefined) this.#send(new DecideCall(this, this.#store, { caller: pending, queue }))
@@ -194,9 +194,7 @@ export class FallbackStore extends CallbackStore implements CallGuard {
     }
   }
 
-  /**
-   * Changes the store and this node, whatever becomes of the other: the change may be needed before the store is back.
-   */
+  /** Changes the store and this node, even if one of them fails: the change may be needed before the store is back. */
   #both(start: () => Promise<void>, changeHere: () => void): Promise<void> {
     if (this.#closing !== undefined) return Promise.reject(closedError())
     return new Promise((resolve, reject) => {
@@ -247,7 +245,7 @@ export class FallbackStore extends CallbackStore implements CallGuard {
     return this.#queue.size + this.#urgentQueue.size
   }
 
-  /** Keeps a call until the store has started. Its deadline begins then, that of an urgent call at once. */
+  /** Keeps a call until the store has started. Its deadline begins then; that of an urgent call begins at once. */
   #hold(call: GuardedCall, held: GuardedCall[]): void {
     held.push(call)
     if (call.queue === this.#urgentQueue) this.#enqueue(call, this.#monotonicMs())
@@ -266,7 +264,7 @@ export class FallbackStore extends CallbackStore implements CallGuard {
     }
     call.hasEnded = true
     call.queue.remove(call)
-    // As of when it was sent, which saves reading the clock again and is at most one deadline ago.
+    // As of when it was sent: saves reading the clock again, and is at most one deadline old.
     this.#breaker.succeeded(call.ticket, call.sentMs)
     this.#lastError = undefined
     this.#tellAsked(call, 'answered')
@@ -305,7 +303,7 @@ export class FallbackStore extends CallbackStore implements CallGuard {
       this.#tellAsked(call, 'failed')
       this.#failed++
       if (call.queue === this.#urgentQueue) {
-        // A store slower than the deadline of urgent calls is no failure for the others.
+        // A store slower than the deadline of urgent calls is not a failure for others.
         call.isOverdue = true
         this.#overdueQueue.add(call, nowMs)
       } else this.#breaker.failed(call.ticket, nowMs)
@@ -314,7 +312,7 @@ export class FallbackStore extends CallbackStore implements CallGuard {
     this.#fallBack(call, { cause: 'deadline', charged: call.isSent ? 'unknown' : 'no' }, undefined)
   }
 
-  /** Whether the breaker still waits for the outcome of a call whose caller has been answered. It no longer does. */
+  /** Whether the breaker still waits for the outcome of a call whose caller has been answered. Stops waiting. */
   #leaveOverdue(call: GuardedCall): boolean {
     if (!call.isOverdue) return false
     call.isOverdue = false
@@ -348,7 +346,7 @@ export class FallbackStore extends CallbackStore implements CallGuard {
     else tell(this.#observe, { type: 'late-answer', allowed, givenBack: false })
   }
 
-  /** Tries once and without a deadline, because no caller waits for it. A charge that cannot be given back stands. */
+  /** Tries once and without a deadline, because no caller waits for it. A charge that cannot be returned stays. */
   async #giveBack(receipt: Receipt): Promise<void> {
     let givenBack = true
     try {

@@ -6,24 +6,24 @@ import { NOT_ADMITTED } from './breaker.ts'
 import type { DeadlineQueue, WaitingCall } from './deadline-queue.ts'
 
 /**
- * A call to the store beneath, made once. It ends once: it is answered, or `fallBack` or `reject` is called. What the
- * queue and the store note about a call is part of it: there are very many calls.
+ * A call to the underlying store, made once. It ends once: with an answer, `fallBack` or `reject`. The bookkeeping of
+ * queue and store about a call is stored in it, because there are very many calls.
  */
 export interface GuardedCall extends WaitingCall {
   hasEnded: boolean
-  /** Where it waits for its deadline: an urgent call from the beginning, others once they are made. */
+  /** The queue of its deadline: an urgent call joins at once, others when they are made. */
   readonly queue: DeadlineQueue
   isQueued: boolean
-  /** Whether its caller was answered without the store, and the breaker waits for the outcome. */
+  /** Whether its caller was answered without the store while the breaker waits for the outcome. */
   isOverdue: boolean
-  /** Of the breaker. {@link NOT_ADMITTED} while the call is not made. */
+  /** Of the breaker. {@link NOT_ADMITTED} before the call is made. */
   ticket: number
-  /** Whether the store beneath may have changed something. */
+  /** Whether the underlying store may have changed something. */
   readonly isSent: boolean
   start(): void
   /** The deadline has passed, or the store is closed. */
   abandon(): void
-  /** There is no usable answer. `error` is the store's, if it gave one. */
+  /** There is no usable answer. `error`: that of the store, if there is one. */
   fallBack(failure: StoreFailure, error: unknown): void
   /** The caller made a mistake, or closed the store. */
   reject(error: unknown): void
@@ -31,17 +31,17 @@ export interface GuardedCall extends WaitingCall {
 
 /** The store that makes the calls, and receives the outcome of each. */
 export interface CallGuard {
-  /** A call was answered. Returns false when it had ended before: the answer is too late. */
+  /** A call was answered. Returns false if it had ended before: the answer is too late. */
   answered(call: GuardedCall): boolean
-  /** The store beneath failed a call. */
+  /** The underlying store failed a call. */
   failed(call: GuardedCall, error: unknown): void
   /** The deadline of a call has passed; it has left the queue. */
   expired(call: GuardedCall, nowMs: number): void
-  /** Remembers what local decisions need of a decision of the store. */
+  /** Remembers what local decisions need from a decision of the store. */
   note(batch: Batch): void
-  /** Decides a batch without the store. Throws when that cannot be. */
+  /** Decides a batch without the store. Throws if that is impossible. */
   decideWithout(batch: Batch, failure: StoreFailure, error: unknown): void
-  /** The store decided a batch after its caller was told something else. A charge of a denied caller is returned. */
+  /** The store decided a batch whose caller already has another decision. The charge of a denied caller is returned. */
   decidedLate(batch: Batch, wasDenied: boolean): void
 }
 
@@ -50,7 +50,7 @@ interface DecideCallParts {
   readonly queue: DeadlineQueue
 }
 
-/** The decision of one batch: the pending batch of the store beneath, on behalf of the caller's. */
+/** The decision of one batch: the pending batch for the underlying store, on behalf of the caller's. */
 export class DecideCall implements GuardedCall, PendingBatch {
   sentMs = 0.5
   older: WaitingCall | undefined = undefined
@@ -99,7 +99,7 @@ export class DecideCall implements GuardedCall, PendingBatch {
     this.#guard.expired(this, nowMs)
   }
 
-  /** The store beneath keeps the batch, and may still write to it. The caller goes on with a copy. */
+  /** The underlying store keeps the batch, and may still write to it. The caller gets a copy. */
   abandon(): void {
     this.isAbandoned = true
     this.#caller.batch = copyBatch(this.batch)
@@ -122,7 +122,7 @@ export class DecideCall implements GuardedCall, PendingBatch {
   }
 }
 
-/** A call that answers by promise: a settlement, a block or a reset. Its answer or failure is the caller's. */
+/** A call that returns a promise: a settlement, a block or a reset. Its result or failure goes to the caller. */
 export class PromiseCall<T> implements GuardedCall {
   sentMs = 0.5
   older: WaitingCall | undefined = undefined

@@ -13,11 +13,11 @@ import { shareOf } from './limit-share.ts'
 import type { SeenQuota } from './remembered-quota.ts'
 import { quotaOf, RememberedQuota } from './remembered-quota.ts'
 
-/** What {@link LocalDecisions} work with. */
+/** Dependencies of {@link LocalDecisions}. */
 export interface LocalDecisionParts {
-  /** Live nodes, this one included. */
+  /** Number of live nodes, including this one. */
   readonly nodes: () => number
-  /** Maximum number of keys remembered, and of keys counted. */
+  /** Maximum number of remembered keys, and of counted keys. */
   readonly maxLocalKeys: number
   readonly clock: Clock
   readonly random: Random
@@ -30,7 +30,7 @@ export interface SentSettlement {
   readonly seen: SeenQuota | undefined
 }
 
-/** The store's time, from this node's clock. It can be moved to an earlier time, to charge as of then. */
+/** The store's time, derived from this node's clock. It can be set to an earlier time, to charge as of then. */
 class StoreClock implements Clock {
   readonly #clock: Clock
   #aheadMicros = 0
@@ -44,7 +44,7 @@ class StoreClock implements Clock {
     return this.#atMicros ?? this.#clock.nowMicros() + this.#aheadMicros
   }
 
-  /** The store has just said that it is `storeMicros`. */
+  /** The store has just reported its time as `storeMicros`. */
   follow(storeMicros: number): void {
     this.#aheadMicros = storeMicros - this.#clock.nowMicros()
   }
@@ -74,12 +74,12 @@ const NOTHING_OWED: Settlement = Object.freeze({ outcome: 'settled', corrected: 
 export class LocalDecisions {
   readonly #parts: LocalDecisionParts
   readonly #clock: StoreClock
-  /** Limits that calls were allowed under in mode `open`, and shares that were charged in mode `local`. */
+  /** Limits under which calls were allowed in mode `open`, and shares that were charged in mode `local`. */
   readonly #open = new MarkedLimits()
   readonly #shares = new MarkedLimits()
-  /** Blocks that the store has told of. */
+  /** Blocks that the store has reported. */
   readonly #blocks = new BlockList()
-  /** Both are made when they are needed. */
+  /** Both are created when they are needed. */
   #quota: RememberedQuota | undefined
   #local: Store<'sync'> | undefined
 
@@ -88,7 +88,7 @@ export class LocalDecisions {
     this.#clock = new StoreClock(parts.clock)
   }
 
-  /** Remembers what the store answered to an item of a batch. */
+  /** Remembers the answer of the store to an item of a batch. */
   note(item: Item, batch: Batch): void {
     const { maxLocalKeys, random } = this.#parts
     this.#quota ??= new RememberedQuota(maxLocalKeys, random)
@@ -98,7 +98,7 @@ export class LocalDecisions {
     else if (this.#blocks.size > 0) this.#blocks.lift(item.limit.rule, item.key)
   }
 
-  /** Writes every field of the decision. `retryAfterMs` (1 or more) is when the store may be back. */
+  /** Writes every field of the decision. `retryAfterMs` (1 or more): when the store may be back. */
   decide(batch: Batch, mode: FailureMode, retryAfterMs: number): void {
     batch.now = this.#parts.clock.nowMicros()
     const retryMicros = Math.ceil(retryAfterMs * MICROS_PER_MS)
@@ -107,7 +107,7 @@ export class LocalDecisions {
     else this.#decideByShare(batch, retryMicros)
   }
 
-  /** Settles what was charged here; undefined when it was charged in the store. */
+  /** Settles what was charged here; undefined if it was charged in the store. */
   settle(receipt: Receipt, actuals: readonly number[]): Settlement | undefined {
     const limit = receipt.charges[0]?.limit
     if (limit === undefined || this.#open.has(limit)) return NOTHING_OWED
@@ -141,7 +141,7 @@ export class LocalDecisions {
     this.#quota?.put(limit, key, { ...seen, taken: Math.max(0, seen.taken + units), nodes })
   }
 
-  /** A block applies here too, from now on: it may be needed before the store is back. */
+  /** A block applies here too from now on: it may be needed before the store is back. */
   block(rule: string, key: string, term: BlockTerm): void {
     const { micros, forgotten } = blockTermOf(term)
     if (micros === 0) this.#blocks.lift(rule, key)
@@ -172,7 +172,7 @@ export class LocalDecisions {
       const fits = capacity > 0 && item.cost <= capacity
       const { verdict } = item
       verdict.ruling = fits ? 'allowed' : 'never'
-      // A verdict that allows speaks of what is left after the charge; here the charge leaves all of it.
+      // An allowing verdict reports what remains after the charge; here nothing is charged.
       verdict.remaining = fits && !batch.charge ? capacity - item.cost : capacity
       writeInstants(item, { now: batch.now, retryAt: fits ? batch.now : NEVER, resetAt: 0 })
       item.limit = this.#open.of(item.limit)
@@ -181,7 +181,7 @@ export class LocalDecisions {
     batch.allowed = allowed
   }
 
-  /** Decides with the share that this node has of each limit and key. */
+  /** Decides with this node's share of each limit and key. */
   #decideByShare(batch: Batch, retryMicros: number): void {
     const capacities = batch.items.map(({ limit }) => limit.capacity)
     const now = this.#clock.nowMicros()
@@ -192,24 +192,27 @@ export class LocalDecisions {
     if (batch.items.some((item) => this.#blockedUntil(item, now) > 0)) this.#denyBlocked(batch, now)
     else this.#localStore().decide(batch)
     for (const [index, { verdict, cost }] of batch.items.entries()) {
-      // What only a share can never give, the store may when it is back.
+      // What exceeds the share may be possible again when the store is back.
       if (verdict.ruling !== 'never' || capacities[index]! < Math.max(1, cost)) continue
       verdict.ruling = 'limit'
       verdict.retryAt = batch.now + retryMicros
     }
   }
 
-  /** The limits that this node may have counted under. A share may keep its counters in another form than the limit. */
+  /**
+   * The limits that this node may have counted under. The state of a share may have another format than that of the
+   * limit.
+   */
   #countedAs(limits: readonly Limit[]): readonly Limit[] {
     const nodes = this.#nodes()
     return [...limits, ...limits.map((limit) => shareOf(limit, nodes))]
   }
 
-  /** The limit that this node applies to a key on its own. */
+  /** The limit that this node applies to a key by itself. */
   #shareFor({ limit, key }: Item, now: number): Limit {
     const seen = this.#quota?.find(limit, key)
     if (seen === undefined || seen.resetAt <= now) return shareOf(limit, this.#nodes())
-    // The count stays the same until the limit resets: a lower one would enlarge the share of a key that is used up.
+    // The node count stays the same until the limit resets: a lower one would enlarge the share of a used-up key.
     const nodes = seen.nodes || this.#nodes()
     const share = shareOf(limit, nodes)
     const part = Math.ceil(Math.max(0, quotaOf(limit, seen.entitled) - seen.taken) / nodes)
@@ -246,7 +249,7 @@ export class LocalDecisions {
     })
   }
 
-  /** Denies a batch of which the store has said that a key is blocked. Nothing is charged. */
+  /** Denies a batch with a key that is blocked according to the store. Nothing is charged. */
   #denyBlocked(batch: Batch, now: number): void {
     const { charge } = batch
     batch.charge = false
@@ -282,14 +285,14 @@ export class LocalDecisions {
     return this.#local
   }
 
-  /** A node count that cannot be is taken for one: the limit then still holds for each node. */
+  /** An invalid node count is treated as 1: the limit then still applies to each node. */
   #nodes(): number {
     const nodes = Math.ceil(this.#parts.nodes())
     return Number.isSafeInteger(nodes) && nodes >= 1 ? nodes : 1
   }
 }
 
-/** Whether units of the limit leave it some time after they were taken, and not all at once or at a constant rate. */
+/** Whether units of the limit return some time after they were charged, neither all at once nor at a constant rate. */
 function slides(limit: Limit): boolean {
   const { algorithm } = limit.algorithm === 'hybrid' ? limit.base : limit
   return algorithm.startsWith('sliding-')
@@ -320,8 +323,8 @@ function writeInstants(
 }
 
 /**
- * Limits that say where a charge was made: copies, each of one limit, that are known to have been made here. A receipt
- * carries its limits along, and so finds the way back.
+ * Limits that identify where a charge was made: copies, each of one limit, that are known to belong to this node. A
+ * receipt contains its limits.
  */
 class MarkedLimits {
   readonly #copies = new WeakMap<Limit, Limit>()

@@ -1,4 +1,4 @@
-import { FakeClock, FakeTimers, START_MICROS } from '@sluice/testing'
+import { FakeClock, FakeTimers, START_MICROS, seededRandom } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
 import type { FailureMode } from '../../rule/rule.ts'
 import { compileRule } from '../../rule-kinds.ts'
@@ -30,7 +30,7 @@ function scene({ failureMode = 'open', isStarting = false }: { failureMode?: Fai
   const remote = new WaitingStore()
   const started = Promise.withResolvers<void>()
   const monotonicMs = (): number => (clock.nowMicros() - START_MICROS) / 1000
-  const options = { clock, timers, monotonicMs, failureMode, urgentDeadlineMs: 15 }
+  const options = { clock, timers, monotonicMs, failureMode, urgentDeadlineMs: 15, random: seededRandom(1) }
   const start = { graceMs: 2000, untilStarted: () => started.promise, hasBreakers: false }
   const store = isStarting ? startingFallbackStore(remote, options, start) : fallbackStore(remote, options)
   const answers: string[] = []

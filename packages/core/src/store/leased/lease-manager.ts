@@ -1,14 +1,13 @@
 import type { Limit } from '../../rule/limit.ts'
 import { MICROS_PER_MS } from '../../system/clock-and-timers.ts'
 import type { Random } from '../../system/random.ts'
-import { createBatch, createItem, drawHolder } from '../batch.ts'
-import { receiptOf } from '../receipt.ts'
+import { createBatch, createItem, drawHolder, receiptOf } from '../batch.ts'
 import type { Receipt, Store } from '../store.ts'
 
 /**
- * What happens to leases. `lease-granted`: this node got units to spend. `lease-ended`: it spends no more of them.
- * `lease-settled`: the store knows what was spent. `lease-failed`: the store could not be asked for units, or told; a
- * lease that it was not told about ends there by itself and counts as spent.
+ * An event of a lease. `lease-granted`: this node received units. `lease-ended`: it spends no more of them.
+ * `lease-settled`: the store knows what was spent. `lease-failed`: a request for units or a settlement failed; an
+ * unsettled lease expires in the store and counts as spent.
  */
 export type LeaseEvent =
   | { readonly type: 'lease-granted'; readonly rule: string; readonly units: number }
@@ -20,19 +19,19 @@ export type LeaseEvent =
     }
   | { readonly type: 'lease-failed'; readonly rule: string; readonly error: unknown }
 
-/** Units of one limit and key that this node may spend by itself, until it ends. Instants in ms are monotone. */
+/** Units of one limit and key that this node may spend until it ends. Instants in ms are monotonic. */
 export interface Lease {
-  /** Names it, above 0: the mark of everything taken from it. */
+  /** Its id, above 0: the mark of every charge from it. */
   readonly serial: number
   readonly receipt: Receipt
   readonly units: number
   /** Units not spent yet. */
   balance: number
-  /** When it was asked for. */
+  /** When it was requested. */
   readonly askedAtMs: number
-  /** When it was there. */
+  /** When it arrived. */
   readonly grantedAtMs: number
-  /** From this instant on nothing may be taken from it. */
+  /** Nothing may be charged to it from this instant on. */
   readonly endsAtMs: number
   /** The store's time at the grant, and how the limit stood then, microseconds since 1970. */
   readonly storeNow: number
@@ -40,16 +39,16 @@ export interface Lease {
   readonly freshAt: number
   /** What the store had left besides the lease. */
   readonly left: number
-  /** Its key wants to be told when the balance is lower than this. */
+  /** Its key is notified if the balance drops below this. */
   attentionBelow: number
   /** Whether the next lease has been sized by how quickly this one was spent. */
   judged: boolean
-  /** The balance at the latest sweep, and how many sweeps it has been the same. */
+  /** The balance at the last sweep, and for how many sweeps it has not changed. */
   sweptBalance: number
   idleSweeps: number
 }
 
-/** What a lease manager works with. */
+/** Dependencies of a lease manager. */
 export interface LeaseManagerParts {
   readonly store: Store<'async'>
   readonly random: Random
@@ -58,16 +57,13 @@ export interface LeaseManagerParts {
   readonly observe: ((event: LeaseEvent) => void) | undefined
 }
 
-/**
- * Two clocks never run alike: they may gain or lose this part against each other. So much of a lease's time is not
- * used.
- */
+/** Clock drift: two clocks may gain or lose this share against each other. This share of a lease's time is not used. */
 export const CLOCK_TOLERANCE = 0.05
 const LEAST_SAFETY_MS = 10
 
-/** Asks the store for leases and gives them back. Knows every lease that is live. */
+/** Requests leases from the store and returns them. Knows every live lease. */
 export class LeaseManager {
-  /** How long a lease may be spent, counted from the instant it was asked for. */
+  /** How long a lease may be spent, counted from its request. */
   readonly lifeMs: number
   readonly #parts: LeaseManagerParts
   readonly #live = new Map<number, Lease>()
@@ -85,14 +81,14 @@ export class LeaseManager {
     return this.#grants
   }
 
-  /** Leases that are out, and the units of them not spent yet. */
+  /** Live leases, and their unspent units. */
   stats(): { readonly leases: number; readonly units: number } {
     let units = 0
     for (const { balance } of this.#live.values()) units += balance
     return { leases: this.#live.size, units }
   }
 
-  /** The lease of that serial number, unless it has been given back. */
+  /** The lease with that id, unless it has been returned. */
   find(serial: number): Lease | undefined {
     return this.#live.get(serial)
   }
@@ -144,20 +140,20 @@ export class LeaseManager {
   }
 
   /**
-   * Ends a lease and tells the store what was spent. Never fails and never tells twice: when the store is not reached,
-   * the lease ends there by itself, and all of it counts as spent.
+   * Ends a lease and reports to the store what was spent. Never fails, and reports only once: if the store is
+   * unreachable, the lease expires there, and all of it counts as spent.
    */
   giveBack(lease: Lease): Promise<void> {
     if (!this.#live.delete(lease.serial)) return Promise.resolve()
     const spent = lease.units - lease.balance
-    // Callers that still hold the object can take nothing more.
+    // Callers that still hold the object cannot charge it any more.
     lease.balance = 0
     const settling = this.#settle(lease, spent).finally(() => this.#settling.delete(settling))
     this.#settling.add(settling)
     return settling
   }
 
-  /** Resolves when the store has answered all settlements that are on their way. */
+  /** Resolves when the store has answered all pending settlements. */
   async settled(): Promise<void> {
     while (this.#settling.size > 0) await Promise.all(this.#settling)
   }

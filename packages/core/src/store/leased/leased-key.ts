@@ -1,21 +1,21 @@
 import type { Limit } from '../../rule/limit.ts'
 import type { Lease, LeaseManager } from './lease-manager.ts'
 
-/** How much to ask for. */
+/** How many units to request. */
 export interface LeaseSizes {
-  /** Least units asked for, unless the limit has less to give. */
+  /** Minimum number of units, unless the limit has fewer left. */
   readonly minUnits: number
-  /** Most of a limit's capacity in one lease, as a part of 1. */
+  /** Maximum share of a limit's capacity in one lease. */
   readonly maxShare: number
 }
 
-/** A lease takes at most this share of what the store has left, so leases shrink as the limit comes near. */
+/** A lease has at most this share of what the store has left, so leases shrink as the limit is approached. */
 const PART_OF_WHAT_IS_LEFT = 1 / 4
 
-/** A lease that is used up in less than this part of its time was too small. */
+/** A lease that is used up in less than this share of its time was too small. */
 const USED_UP_QUICKLY = 1 / 4
 
-/** A lease is idle when nothing was taken from it during this many sweeps in a row. */
+/** A lease is idle if nothing was charged to it during this many consecutive sweeps. */
 const IDLE_SWEEPS = 2
 
 /**
@@ -32,20 +32,20 @@ const IDLE_SWEEPS = 2
 export class LeasedKey {
   readonly limit: Limit
   readonly key: string
-  /** The lease that is spent; it may have ended. */
+  /** The lease that is being spent; it may have ended. */
   current: Lease | undefined
   readonly #manager: LeaseManager
   readonly #sizes: LeaseSizes
   #next: Lease | undefined
   #granting: Promise<void> | undefined
   #size: number
-  /** Units wanted by the calls that wait. */
+  /** Units needed by the waiting calls. */
   #wanted = 0
-  /** Units the store had left at its latest answer. */
+  /** Units that the store had left at its last answer. */
   #left: number = Number.POSITIVE_INFINITY
-  /** Calls since the latest sweep that no lease could serve. */
+  /** Calls since the last sweep that no lease could serve. */
   #calls = 0
-  /** Counts how often all was ended: a grant from before is given back when it arrives. */
+  /** Incremented when all leases are ended: a grant requested before is returned when it arrives. */
   #endings = 0
 
   constructor(limit: Limit, key: string, { manager, sizes }: { manager: LeaseManager; sizes: LeaseSizes }) {
@@ -61,7 +61,7 @@ export class LeasedKey {
     return (this.current?.balance ?? 0) + (this.#next?.balance ?? 0) > 0
   }
 
-  /** The lease that `cost` can be taken from now. Gives back what stands in its way. */
+  /** The lease that `cost` can be charged to now. Returns leases that cannot be used. */
   leaseFor(cost: number, nowMs: number): Lease | undefined {
     for (const lease of [this.current, this.#next]) {
       if (lease !== undefined && nowMs >= lease.endsAtMs) this.#endUnspent(lease)
@@ -70,13 +70,13 @@ export class LeasedKey {
     return this.current !== undefined && this.current.balance >= cost ? this.current : undefined
   }
 
-  /** Takes `cost` from the current lease, which must be live and have as much. */
+  /** Charges `cost` to the current lease, which must be live and have enough. */
   take(lease: Lease, cost: number, nowMs: number): void {
     lease.balance -= cost
     if (lease.balance < lease.attentionBelow) this.#attend(lease, nowMs)
   }
 
-  /** Counts a call that no lease can serve: a key that gets more of them is worth one. */
+  /** Counts a call that no lease can serve: a key with more of them deserves one. */
   countCall(): void {
     this.#calls++
   }
@@ -88,9 +88,8 @@ export class LeasedKey {
   }
 
   /**
-   * Asks for a lease that `cost` more units can be taken from. One request is in flight at a time; all who ask
-   * meanwhile wait for it, and go on in the order they came. What comes may be too little. Rejects when the store could
-   * not be asked.
+   * Requests a lease for `cost` more units. One request is in flight at a time; all later callers wait for it, and
+   * continue in order of arrival. The grant may be too small. Rejects if the store fails.
    */
   grant(cost: number): Promise<void> {
     this.#wanted += cost
@@ -98,12 +97,14 @@ export class LeasedKey {
     return this.#granting
   }
 
-  /** Notes what an exact answer of the store said to be left. */
+  /** Notes the remaining units in an exact answer of the store. */
   note(left: number): void {
     this.#left = left
   }
 
-  /** Ends all leases, also one that is on its way. Resolves when the store has been told, never rejects. */
+  /**
+   * Ends all leases, including one that is being requested. Resolves when the store has been informed, never rejects.
+   */
   async end(): Promise<void> {
     this.#endings++
     const leases = [this.current, this.#next]
@@ -111,12 +112,12 @@ export class LeasedKey {
     await Promise.all(leases.map((lease) => lease && this.#manager.giveBack(lease)))
   }
 
-  /** Ends all leases, and waits for one that is on its way, so that it is given back too. Never rejects. */
+  /** Ends all leases, and waits for one that is being requested, so that it is returned too. Never rejects. */
   async finish(): Promise<void> {
     await Promise.allSettled([this.end(), this.#granting])
   }
 
-  /** Gives back what would end before the next sweep, or is idle. True when there is nothing left to remember. */
+  /** Returns leases that would end before the next sweep, or are idle. True if there is nothing left to track. */
   sweep(nowMs: number, intervalMs: number): boolean {
     const idle = this.#isIdle()
     for (const lease of [this.current, this.#next]) {
@@ -127,7 +128,7 @@ export class LeasedKey {
     return forgettable
   }
 
-  /** Whether nothing has been taken for some sweeps. The next lease is not taken from while the current one lasts. */
+  /** Whether nothing has been charged for some sweeps. The next lease is not used while the current one lasts. */
   #isIdle(): boolean {
     const lease = this.current
     if (lease === undefined) return false
@@ -136,9 +137,7 @@ export class LeasedKey {
     return lease.idleSweeps >= IDLE_SWEEPS
   }
 
-  /**
-   * The lease is half spent, or spent: asks for the next in time, and gives it back when there is nothing left of it.
-   */
+  /** The lease is half spent or used up: requests the next one in time, and returns this one when it is empty. */
   #attend(lease: Lease, nowMs: number): void {
     const share = (lease.units - lease.balance) / lease.units
     const paceMs = (nowMs - lease.askedAtMs) / share
@@ -184,7 +183,7 @@ export class LeasedKey {
     void this.#manager.giveBack(lease)
   }
 
-  /** Ends a lease whose time is over: when most of it is unspent, the next is smaller. */
+  /** Ends an expired lease: if most of it is unspent, the next one is smaller. */
   #endUnspent(lease: Lease): void {
     if (lease.balance * 2 > lease.units)
       this.#size = Math.max(this.#sizes.minUnits, Math.min(this.#size, Math.ceil(lease.units / 2)))

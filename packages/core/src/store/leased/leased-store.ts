@@ -15,17 +15,17 @@ import { LeasedKey } from './leased-key.ts'
 
 /** Options of {@link leasedStore}. */
 export interface LeasedStoreOptions {
-  /** Limits that can give fewer units at once than this are always asked exactly: 2 or more. Default: 100. */
+  /** Limits that can give fewer units at once than this are always checked exactly: 2 or more. Default: 100. */
   readonly minLimit?: number
-  /** How long units are taken for, in milliseconds: 50 to 60,000. Default: 1000. */
+  /** Duration of a lease in milliseconds: 50 to 60,000. Default: 1000. */
   readonly leaseMs?: number
-  /** Most of a limit's capacity in one lease: above 0, at most 1. Default: 1/8. */
+  /** Maximum share of a limit's capacity in one lease: above 0, at most 1. Default: 1/8. */
   readonly maxShare?: number
-  /** Units of the first lease of a key, and the least it shrinks to: 2 or more. Default: 10. */
+  /** Units of the first lease of a key, and its minimum: 2 or more. Default: 10. */
   readonly minUnits?: number
-  /** Called with everything that happens to leases. What it throws is ignored. */
+  /** Called with every event of a lease. Errors that it throws are ignored. */
   readonly observe?: (event: LeaseEvent) => void
-  /** Milliseconds since some instant, never going back; it may stop only when the whole machine does. */
+  /** A monotonic clock in milliseconds; it may stop only if the whole machine does. */
   readonly monotonicMs?: () => number
   readonly timers?: Timers
   readonly random?: Random
@@ -37,11 +37,11 @@ const TAKER: OptionTaker = {
   example: '{ leaseMs: 1000 }',
 }
 
-/** What a leased store has done, and holds. */
+/** Statistics of a leased store. */
 export interface LeasedStoreStats {
   /** Leases that this node holds. */
   readonly leases: number
-  /** Units of them that are not spent yet. */
+  /** Their unspent units. */
   readonly heldUnits: number
   /** Decisions made here, without asking the store. */
   readonly localDecisions: number
@@ -56,17 +56,17 @@ const SWEEPS_PER_LEASE = 4
 const MOST_KEYS = 100_000
 
 /**
- * Takes units of busy keys from `store` in blocks, and decides from them without asking: many decisions for one round
- * trip. Never lets through more than the limit, as long as the store keeps its data; denies too early by at most the
- * units that other nodes hold unspent, two leases each. A block or reset made by another node is felt after `leaseMs`.
+ * Leases units of busy keys from `store`, and decides from them without asking: many decisions per round trip. Never
+ * admits more than the limit, as long as the store keeps its data; may deny too early, by at most the units that other
+ * nodes hold unspent, two leases each. A block or reset by another node takes effect after `leaseMs`.
  *
- * What is taken in blocks: plain charges on token bucket, leaky bucket (meter), GCRA, fixed window (without rollover,
- * not by the calendar) and sliding window counter, from `minLimit` on, for keys that are checked repeatedly. Everything
- * else goes to the store unchanged.
+ * Leases are used for plain charges on token bucket, leaky bucket (meter), GCRA, fixed window (without rollover or
+ * calendar) and sliding window counter, from `minLimit` on, for keys that are checked repeatedly. Everything else goes
+ * to the store unchanged.
  *
- * Stands directly around a store that several nodes share; what decides when the store does not answer goes around it.
- * A timer runs as long as there is something to give back, about a lease's time after the last call. Closing it gives
- * everything back and closes `store`.
+ * Put it directly around a store that several nodes share, and a fallback store around it. A timer runs as long as
+ * there is something to return, about the time of a lease after the last call. Closing it returns everything and closes
+ * `store`.
  */
 export function leasedStore(store: Store<'async'>, options: LeasedStoreOptions = {}): LeasedStore {
   checkOptionNames(options, TAKER)
@@ -74,7 +74,7 @@ export function leasedStore(store: Store<'async'>, options: LeasedStoreOptions =
   return new LeasedStore(store, options)
 }
 
-/** A store that takes units of another in blocks. */
+/** A store that leases units of another. */
 export class LeasedStore extends CallbackStore {
   readonly #store: CallbackStore
   readonly #leases: LeaseManager
@@ -84,7 +84,7 @@ export class LeasedStore extends CallbackStore {
   readonly #timers: Timers
   readonly #sweepMs: number
   readonly #keys = new Map<Limit, Map<string, LeasedKey>>()
-  /** The limit asked about last, and its keys: one lookup less. */
+  /** The last limit, and its keys: saves a lookup. */
   #lastLimit: Limit | undefined
   #lastKeys: Map<string, LeasedKey> | undefined
   #watched = 0
@@ -139,7 +139,7 @@ export class LeasedStore extends CallbackStore {
   async settle(receipt: Receipt, actuals: readonly number[]): Promise<Settlement> {
     if (receipt.held || receipt.leaseMicros > 0) return await this.#store.settle(receipt, actuals)
     for (const { limit, key, at } of receipt.charges) {
-      // What was spent of a lease is not in use at the store before the lease ends.
+      // Units spent from a lease are not in use in the store before the lease ends.
       if (at === LATEST) await this.#end(({ id }) => id === limit.id, key)
     }
     const rest: Receipt['charges'][number][] = []
@@ -184,7 +184,7 @@ export class LeasedStore extends CallbackStore {
     await this.#store.close()
   }
 
-  /** The common case, without allocation: one limit, whose lease has enough. */
+  /** The fast path, without allocation: one limit, whose lease has enough. */
   #takeOne(batch: Batch, item: Item): boolean {
     const { limit, cost } = item
     const key = this.#keyOf(limit, item.key)
@@ -200,7 +200,7 @@ export class LeasedStore extends CallbackStore {
     return true
   }
 
-  /** Takes all items of a batch from leases, or none. */
+  /** Charges all items of a batch to leases, or none. */
   #takeAll(batch: Batch, keys: readonly LeasedKey[]): boolean {
     const nowMs = this.#monotonicMs()
     const leases: Lease[] = []
@@ -233,7 +233,7 @@ export class LeasedStore extends CallbackStore {
     await this.#decideExactly(batch, keys)
   }
 
-  /** Decides in the store. A denial because of units that are unspent here does not count: they are returned first. */
+  /** Decides in the store. A denial caused by units that are unspent here does not count: they are returned first. */
   async #decideExactly(batch: Batch, keys: readonly (LeasedKey | undefined)[]): Promise<void> {
     await this.#decideInStore(batch, keys)
     if (batch.allowed) return
@@ -250,7 +250,7 @@ export class LeasedStore extends CallbackStore {
     }
   }
 
-  /** Puts units back into the lease they were taken from. Returns how many: 0 when it is over. */
+  /** Returns units to the lease they were charged to. Returns how many: 0 if it has ended. */
   #putBack(charge: Receipt['charges'][number], units: number): number {
     if (units <= 0 || !this.#isMarked(charge)) return 0
     const lease = this.#leases.find(charge.mark)
@@ -279,7 +279,7 @@ export class LeasedStore extends CallbackStore {
     return this.#lastKeys?.get(key)
   }
 
-  /** Starts to watch a key; undefined when there are too many. */
+  /** Starts to track a key; undefined if there are too many. */
   #watch(limit: Limit, key: string): LeasedKey | undefined {
     if (this.#watched >= MOST_KEYS) return undefined
     const keys = this.#keys.get(limit) ?? new Map<string, LeasedKey>()
@@ -317,12 +317,12 @@ export class LeasedStore extends CallbackStore {
   }
 }
 
-/** A charge that asks for nothing special: no look, no part, no slot, no reservation, no lease. */
+/** A plain charge: no peek, no partial charge, no slot, no reservation, no lease. */
 function isPlainCharge(batch: Batch): boolean {
   return batch.charge && !batch.partial && batch.holder === 0 && batch.holdMicros === 0 && batch.leaseMicros === 0
 }
 
-/** Whether units of the limit can be taken in advance. */
+/** Whether units of the limit can be leased. */
 function hasLeases(limit: Limit): boolean {
   switch (limit.algorithm) {
     case 'token-bucket':

@@ -1,14 +1,14 @@
 import { SluiceError } from '../../errors.ts'
 
-/** Most blocks held at once. */
+/** Maximum number of blocks. */
 const LARGEST_LIST = 1_000_000
 
-/** Keys denied under a rule until an instant. Expired ones go when they are met, or when the list is full. */
+/** Keys that a rule denies until an instant. Expired ones are removed when they are found, or when the list is full. */
 export class BlockList {
   readonly #rules = new Map<string, Map<string, number>>()
   #size = 0
 
-  /** Number of blocks held, including expired ones that have not been removed yet. */
+  /** Number of blocks, including expired ones that have not been removed yet. */
   get size(): number {
     return this.#size
   }
@@ -22,7 +22,7 @@ export class BlockList {
     return 0
   }
 
-  /** Blocks `key` until an instant. Throws `SLUICE_STORE_FULL` when a million blocks are in force. */
+  /** Blocks `key` until an instant. Throws `SLUICE_STORE_FULL` if there are a million active blocks. */
   set(rule: string, key: string, { until, now }: { until: number; now: number }): void {
     const isNew = this.#rules.get(rule)?.has(key) !== true
     if (isNew && this.#size >= LARGEST_LIST) this.#dropExpired(now)

@@ -13,13 +13,13 @@ import type { BlockList } from './block-list.ts'
 import { NO_SLOT, PackedTable } from './packed-table.ts'
 import { VariableSizeTable } from './variable-size-table.ts'
 
-/** What a memory store holds. */
+/** Statistics of a memory store. */
 export interface MemoryStoreStats {
-  /** Keys held, expired ones not yet swept included. */
+  /** Number of keys, including expired ones that were not removed yet. */
   readonly keys: number
-  /** Keys dropped while in use, because new ones needed room. */
+  /** Keys dropped while in use, to make space for new ones. */
   readonly evictions: number
-  /** Decisions and settlements on a limit's overflow counter, because there was no room for the key. */
+  /** Decisions and settlements on overflow counters, because there was no space for the key. */
   readonly overflowed: number
 }
 
@@ -33,8 +33,8 @@ const PACKED_SIZE = 4
 const EMPTY: State = []
 
 /**
- * The counters of a memory store: what decides and forgets. A limiter that only checks needs no more; the memory store
- * adds blocks, reservations and corrections.
+ * The counters of a memory store: decisions and eviction. Enough for a limiter that only checks; the memory store adds
+ * blocks, reservations and corrections.
  */
 export class MemoryCounters {
   /** Callers that are denied for a time, from the first one on. */

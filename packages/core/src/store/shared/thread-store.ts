@@ -10,6 +10,7 @@ import { SluiceError } from '../../errors.ts'
 import { Fingerprint, nameSpace } from '../../fingerprint.ts'
 import type { Limit } from '../../rule/limit.ts'
 import { type Clock, MICROS_PER_SECOND } from '../../system/clock-and-timers.ts'
+import { outcomeOf, receiptOf } from '../batch.ts'
 import {
   decideBatch,
   expirySecondsOf,
@@ -22,7 +23,6 @@ import {
 import { rejectLease } from '../leased-units.ts'
 import { USED_UP } from '../memory/packed-table.ts'
 import { ReservationHeap } from '../memory/reservation-heap.ts'
-import { outcomeOf, receiptOf } from '../receipt.ts'
 import type { Batch, Item, Receipt, Settlement, Store } from '../store.ts'
 import { type BlockTerm, blockTermOf } from '../store.ts'
 import { HEADER, MOST_ITEMS, type SharedLayout } from './layout.ts'

@@ -53,7 +53,7 @@ const LOWER_CASE: Readonly<Record<string, string>> = {
 }
 
 function deny(reply: FastifyReply, { status, body }: Denial): void {
-  // Fastify adds a charset to the type of a text that it would serialize itself.
+  // Fastify adds a charset to the type of a string that it would serialize itself.
   reply.code(status).serializer(asItIs).send(body)
 }
 

@@ -23,5 +23,5 @@ app.get('/', rateLimit({ limit: 5, window: '1s' }), (c) => {
   return c.text(c.get('userId'))
 })
 
-// @ts-expect-error: a duration is not any text
+// @ts-expect-error: a duration is not any string
 app.use(rateLimit({ limit: 100, window: 'often' }))

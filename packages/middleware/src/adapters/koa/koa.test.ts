@@ -211,7 +211,7 @@ describe('errors', () => {
 
 describe('onLimited', () => {
   it.each([
-    ['a text', 'slow down', 'text/plain; charset=utf-8'],
+    ['a string', 'slow down', 'text/plain; charset=utf-8'],
     ['an object', { slow: 'down' }, 'application/json; charset=utf-8'],
   ])('answers with %s, under the headers of the limit', async (_, body, type) => {
     const app = createApp({

@@ -13,7 +13,7 @@ import { PostgresPrograms } from './postgres-programs.ts'
 const USER = 'sluice'
 const PROGRAM_WITHIN_MS = 30_000
 
-/** Its data outlives a crash of the server, not of the machine; nothing of it may be left outside of its folder. */
+/** Its data survives a crash of the server, not of the machine. It must leave nothing outside of its folder. */
 const CONFIG: Readonly<Record<string, string>> = {
   fsync: 'off',
   full_page_writes: 'off',
@@ -22,13 +22,13 @@ const CONFIG: Readonly<Record<string, string>> = {
   max_connections: '200',
 }
 
-/** How a {@link PostgresServer} is started. Everything has a default. */
+/** Options of a {@link PostgresServer}. */
 export interface PostgresOptions {
-  /** A free one when not given. */
+  /** Default: a free port. */
   readonly port?: number
   /** Password that clients must send. Default: none. */
   readonly password?: string
-  /** Parameters of postgresql.conf, by name. They win over ours. */
+  /** Parameters of postgresql.conf, by name. They override the built-in ones. */
   readonly config?: Readonly<Record<string, string>>
 }
 
@@ -50,12 +50,12 @@ interface Identity {
 }
 
 /**
- * A real PostgreSQL server on 127.0.0.1 that belongs to a test. It ends with the process that started it, even when
- * that is killed, and leaves no file behind. Ready within about a second: share one among the tests of a file, and give
- * each a database of its own.
+ * A real PostgreSQL server on 127.0.0.1 for tests. It ends with the process that started it, even if that is killed,
+ * and leaves no file behind. Ready within about a second: share one among the tests of a file, and give each test its
+ * own database.
  */
 export class PostgresServer extends TestServer {
-  /** `postgres://`, of the database `postgres`, as the user who may do everything. */
+  /** `postgres://` of the database `postgres`, as superuser. */
   readonly url: string
   readonly #identity: Identity
   #databases = 0
@@ -68,10 +68,10 @@ export class PostgresServer extends TestServer {
   }
 
   /**
-   * Starts a server; resolves when it takes connections.
+   * Starts a server; resolves when it accepts connections.
    *
-   * @throws ServerError `SLUICE_TESTING_PORT_TAKEN` for a port that was given and is not free,
-   * `SLUICE_TESTING_START_FAILED` with the end of its log, `SLUICE_TESTING_PROGRAM_MISSING` without postgres
+   * @throws ServerError `SLUICE_TESTING_PORT_TAKEN` if a given port is not free, `SLUICE_TESTING_START_FAILED` with the
+   * end of its log, `SLUICE_TESTING_PROGRAM_MISSING` without postgres
    */
   static start(options: PostgresOptions = {}): Promise<PostgresServer> {
     const { port } = options
@@ -95,8 +95,8 @@ export class PostgresServer extends TestServer {
   }
 
   /**
-   * Runs SQL as the user who may do everything, and resolves with what psql prints: a line for each row, `|` between
-   * columns. Rejects with what psql says when a statement fails, or the server cannot be reached within 30 seconds.
+   * Runs SQL as superuser, and resolves with the output of psql: a line per row, `|` between columns. Rejects with the
+   * message of psql if a statement fails, or the server is unreachable for 30 seconds.
    */
   async query(sql: string, database = 'postgres'): Promise<string> {
     const { folder, programs } = this.#identity
@@ -105,7 +105,7 @@ export class PostgresServer extends TestServer {
     return (await programs.run('psql', args, { cwd: folder, timeout: PROGRAM_WITHIN_MS })).trimEnd()
   }
 
-  /** A database of a new name: empty, or with everything that `template` holds, which must have no connections. */
+  /** Creates a database with a new name: empty, or a copy of `template`, which must have no connections. */
   async createDatabase(template = 'template0'): Promise<PostgresDatabase> {
     this.#databases++
     const name = `test_${this.#databases}`
@@ -113,7 +113,7 @@ export class PostgresServer extends TestServer {
     return { name, url: urlOf(this.#identity, name) }
   }
 
-  /** Ends it and all its connections at once, as a crash does (SIGKILL). No effect when it has ended. */
+  /** Kills it and all its connections at once, like a crash (SIGKILL). No effect if it has ended. */
   override async kill(): Promise<void> {
     // Stopped first, so that it starts no process while its children are counted. They would not end at once by
     // themselves.
@@ -127,7 +127,7 @@ export class PostgresServer extends TestServer {
     })
   }
 
-  /** Ends it in good order: connections are closed, data is kept (SIGINT). Resolves when it has ended. */
+  /** Stops it cleanly: connections are closed, data is kept (SIGINT). Resolves when it has ended. */
   override stop(): Promise<void> {
     return this.end('SIGINT')
   }

@@ -5,22 +5,21 @@ import { ServerError } from './server-error.ts'
 const POLL_MS = 10
 const LONGEST_WAIT_MS = 15_000
 
-/** What {@link pollUntil} waits for, and how. */
+/** Options of {@link pollUntil}. */
 export interface PollOptions {
-  /** The rest of a sentence that begins with "waited for". */
+  /** What it waits for, as the rest of a sentence that begins with "waited for". */
   readonly what: string
-  /** Milliseconds until it gives up; 15 000 when not given. */
+  /** Timeout in milliseconds. Default: 15,000. */
   readonly withinMs?: number
-  /** What stood in the way at last, for the message of the error. */
+  /** The last obstacle, for the message of the error. */
   readonly explain?: () => string
   readonly timers?: Timers
 }
 
 /**
- * Asks again and again, 10 ms after each answer, until the answer is something else than undefined, and resolves with
- * it. An answer that rejects ends the wait.
+ * Polls until the result is not undefined, 10 ms after each result, and resolves with it. A rejection ends the wait.
  *
- * @throws ServerError `SLUICE_TESTING_TOO_SLOW` when the time is over; an answer in flight is awaited first
+ * @throws ServerError `SLUICE_TESTING_TOO_SLOW` at the timeout; a poll in flight is awaited first
  */
 export async function pollUntil<T>(ask: () => Promise<T | undefined>, options: PollOptions): Promise<T> {
   const { what, withinMs = LONGEST_WAIT_MS, explain = () => '', timers = systemTimers } = options

@@ -2,8 +2,8 @@ import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import type { Writable } from 'node:stream'
 
-// Reads process ids, the last of which counts (an empty line: none), until its input ends. That happens at dismissal,
-// and by itself when the process that holds the other end dies, however it dies.
+// Reads process ids, of which the last one counts (an empty line: none), until its input ends: at dismissal, or when
+// the process at the other end dies in any way.
 const SCRIPT = `
 pid=
 while read -r line; do pid=$line; done
@@ -12,19 +12,19 @@ rm -rf "$1"
 `
 
 /**
- * Sees to it that a server and its folder do not outlive the process that started it: a small shell outside of the
- * process's group, which ends the server and removes the folder when the process is gone.
+ * Makes sure that a server and its folder do not outlive the process that started it: a small shell in its own process
+ * group, which kills the server and removes the folder when that process is gone.
  */
 export class ProcessGuard {
   readonly #shell: ChildProcess
   readonly #input: Writable
   readonly #ended: Promise<void>
 
-  /** @param folder - removed with all it holds at the end */
+  /** @param folder - removed with its content at the end */
   constructor(folder: string) {
     this.#shell = spawn('/bin/sh', ['-c', SCRIPT, 'sh', folder], {
       stdio: ['pipe', 'ignore', 'ignore'],
-      // In a session of its own: Ctrl-C ends the tests, and must not end what cleans up after them.
+      // In a separate session: Ctrl-C ends the tests, and must not end the cleanup.
       detached: true,
     })
     this.#input = this.#shell.stdin!
@@ -32,7 +32,7 @@ export class ProcessGuard {
       this.#shell.once('exit', () => resolve())
       this.#shell.once('error', reject)
     })
-    // Writing to a shell that is gone fails; the folder it leaves is all there is to lose.
+    // Writing to a shell that is gone fails; only its folder would be left behind.
     this.#input.on('error', () => this.#input.destroy())
   }
 
@@ -41,7 +41,7 @@ export class ProcessGuard {
     if (this.#input.writable) this.#input.write(`${pid ?? ''}\n`)
   }
 
-  /** Ends the process watched, if any, and removes the folder. May be called more than once. */
+  /** Kills the watched process, if any, and removes the folder. May be called more than once. */
   dismiss(): Promise<void> {
     this.#input.end()
     return this.#ended

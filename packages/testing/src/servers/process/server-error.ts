@@ -1,4 +1,4 @@
-/** Every code of a {@link ServerError}, with what it means. */
+/** Every code of a {@link ServerError} and its meaning. */
 export const SERVER_ERRORS = {
   SLUICE_TESTING_PROGRAM_MISSING: 'a program that the servers of a test are made of is not installed',
   SLUICE_TESTING_PORT_TAKEN: 'another process listens on the port that a server of a test was given',
@@ -12,7 +12,7 @@ export const SERVER_ERRORS = {
 /** One of the codes in {@link SERVER_ERRORS}. */
 export type ServerErrorCode = keyof typeof SERVER_ERRORS
 
-/** A server of a test that could not be started, reached or brought into the state asked for. */
+/** A test server could not be started, reached or brought into the requested state. */
 export class ServerError extends Error {
   override readonly name = 'ServerError'
   readonly code: ServerErrorCode

@@ -12,13 +12,13 @@ const LINES_SHOWN = 40
 export interface Program {
   readonly command: string
   readonly args: readonly string[]
-  /** The folder it runs in, and that its log is kept in. */
+  /** Its working folder, which also contains its log. */
   readonly folder: string
 }
 
 /** One run of a program, from its start to its end. */
 export class ServerProcess {
-  /** Resolves when it has ended, for whatever reason. */
+  /** Resolves when it has ended, for any reason. */
   readonly ended: Promise<void>
   readonly #child: ChildProcess
   readonly #logFile: string
@@ -35,10 +35,10 @@ export class ServerProcess {
     })
   }
 
-  /** @throws ServerError `SLUICE_TESTING_PROGRAM_MISSING` when there is no such program on the PATH */
+  /** @throws ServerError `SLUICE_TESTING_PROGRAM_MISSING` if the program is not on the PATH */
   static async start({ command, args, folder }: Program): Promise<ServerProcess> {
     const logFile = join(folder, 'output.log')
-    // A file and not a pipe: nothing is lost when the program ends, and none of its own children can hold it open.
+    // A file, not a pipe: nothing is lost when the program ends, and its children cannot keep it open.
     const log = openSync(logFile, 'w')
     try {
       const child = spawn(command, args, { cwd: folder, stdio: ['ignore', log, log] })
@@ -61,7 +61,7 @@ export class ServerProcess {
     return this.#isRunning
   }
 
-  /** The last lines of what it printed, 40 at most; empty once its folder is gone. */
+  /** The last lines of its output, at most 40; empty once its folder is gone. */
   get log(): string {
     try {
       return readFileSync(this.#logFile, 'utf8').trimEnd().split('\n').slice(-LINES_SHOWN).join('\n')
@@ -70,12 +70,12 @@ export class ServerProcess {
     }
   }
 
-  /** Sends a signal; nothing happens when it has ended. */
+  /** Sends a signal; no effect if it has ended. */
   signal(name: NodeJS.Signals): void {
     this.#child.kill(name)
   }
 
-  /** Stops it where it is. Resolves when it stands still, so that nothing sent afterwards is answered. */
+  /** Stops it. Resolves when it has stopped, so that nothing sent afterwards is answered. */
   async freeze(): Promise<void> {
     this.signal('SIGSTOP')
     await pollUntil(async () => ((await this.#mayBeActive()) ? undefined : true), {

@@ -6,9 +6,9 @@ import type { ServerProcess } from './server-process.ts'
 /** `running`, `paused` (it keeps its connections and answers nothing), or `ended` (nothing listens on its port). */
 export type ServerStatus = 'running' | 'paused' | 'ended'
 
-/** What a {@link TestServer} is made of. */
+/** Parts of a {@link TestServer}. */
 export interface TestServerParts {
-  /** In messages, such as `Redis server`. */
+  /** For messages, such as `Redis server`. */
   readonly name: string
   readonly port: number
   readonly guard: ProcessGuard
@@ -18,12 +18,12 @@ export interface TestServerParts {
 }
 
 /**
- * A real server on 127.0.0.1 that belongs to a test. It ends with the process that started it, even when that is
- * killed, and leaves no file behind.
+ * A real server on 127.0.0.1 for tests. It ends with the process that started it, even if that is killed, and leaves no
+ * file behind.
  */
 export abstract class TestServer {
   readonly host: string = LOOPBACK
-  /** The same for its whole life, through every restart. */
+  /** Stays the same through every restart. */
   readonly port: number
   readonly #parts: TestServerParts
   #process: ServerProcess
@@ -38,7 +38,7 @@ export abstract class TestServer {
     this.#process = parts.process
   }
 
-  /** Of the process that runs now, or ran last. */
+  /** Of the current or last process. */
   get pid(): number {
     return this.#process.pid
   }
@@ -48,17 +48,17 @@ export abstract class TestServer {
     return this.#isPaused ? 'paused' : 'running'
   }
 
-  /** The last lines of its log, 40 at most, since it was last started. */
+  /** The last lines of its log, at most 40, since its last start. */
   get log(): string {
     return this.#process.log
   }
 
-  /** Ends it at once, as a crash does (SIGKILL). Resolves when it has ended; no effect when it already has. */
+  /** Kills it at once, like a crash (SIGKILL). Resolves when it has ended; no effect if it already has. */
   kill(): Promise<void> {
     return this.end('SIGKILL')
   }
 
-  /** Ends it in good order. Resolves when it has ended. */
+  /** Stops it cleanly. Resolves when it has ended. */
   abstract stop(): Promise<void>
 
   /** Makes it hang (SIGSTOP): connections stay, new ones are accepted, nothing is answered. Resolves when it hangs. */
@@ -68,7 +68,7 @@ export abstract class TestServer {
     await this.#process.freeze()
   }
 
-  /** Lets it go on (SIGCONT): it answers everything it was sent meanwhile. No effect when it is not paused. */
+  /** Resumes it (SIGCONT): it answers everything it was sent meanwhile. No effect if it is not paused. */
   resume(): void {
     this.#requireProcess('resume')
     this.#isPaused = false
@@ -76,8 +76,8 @@ export abstract class TestServer {
   }
 
   /**
-   * Starts it again on the same port with the same configuration and folder, after {@link stop} if it runs. Resolves
-   * when it answers.
+   * Restarts it on the same port with the same configuration and folder, after {@link stop} if it runs. Resolves when
+   * it answers.
    */
   restart(): Promise<void> {
     if (this.#closing !== undefined) return Promise.reject(this.#notRunning('restart', 'closed'))
@@ -86,7 +86,7 @@ export abstract class TestServer {
     return restarted
   }
 
-  /** Ends it and removes its files, in any state. Idempotent. */
+  /** Kills it and removes its files, in any state. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#finish()
     return this.#closing
@@ -96,7 +96,7 @@ export abstract class TestServer {
     return this.close()
   }
 
-  /** Ends the process. A paused one notices the signal when it goes on. */
+  /** Kills the process. A paused one receives the signal when it is resumed. */
   protected async end(signal: NodeJS.Signals): Promise<void> {
     this.signal(signal)
     if (this.#isPaused) this.signalAll('SIGCONT')
@@ -104,7 +104,7 @@ export abstract class TestServer {
     await this.#process.ended
   }
 
-  /** Sends a signal to the process; no effect when it has ended. */
+  /** Sends a signal to the process; no effect if it has ended. */
   protected signal(signal: NodeJS.Signals): void {
     this.#process.signal(signal)
   }
@@ -114,7 +114,7 @@ export abstract class TestServer {
     this.signal(signal)
   }
 
-  /** Ends the process for good; its files are removed afterwards. */
+  /** Kills the process for good; its files are removed afterwards. */
   protected endForGood(): Promise<void> {
     return this.kill()
   }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Timers } from '@sluice/core'
 
-/** Which bytes a connection passes on; what it does not pass on is lost. */
+/** Which bytes a connection forwards; all others are lost. */
 export interface Passage {
   readonly requests: boolean
   readonly replies: boolean
@@ -9,29 +9,29 @@ export interface Passage {
 
 /** Bytes since the start. */
 export interface ByteTotals {
-  /** Passed on from clients to the server. */
+  /** Forwarded from clients to the server. */
   toServer: number
-  /** Passed on from the server to clients. */
+  /** Forwarded from the server to clients. */
   toClients: number
-  /** Taken in and not passed on, either way. */
+  /** Received and not forwarded, in either direction. */
   lost: number
 }
 
-/** The faults that all connections of a proxy have, as they are at the moment. */
+/** The current faults of all connections of a proxy. */
 export interface Faults {
   readonly passage: Passage
   readonly delayMs: number
   readonly timers: Timers
   readonly totals: ByteTotals
-  /** The bytes after which the connection with the next reply is to be reset. That connection takes it away. */
+  /** Number of bytes after which the connection with the next reply is reset, once. */
   cutAfter: number | undefined
 }
 
 /**
  * A client and the server behind the proxy.
  *
- * TCP never loses bytes in the middle of a connection that lives on. So a connection that has lost some is reset as
- * soon as it would have to pass on others of the same direction: until then it is silent.
+ * TCP never loses bytes in the middle of a connection. So a connection that has lost some is reset as soon as it would
+ * have to forward others in the same direction; until then it is silent.
  */
 export class FaultyConnection {
   /** Resolves when both sides are closed. */
@@ -53,7 +53,7 @@ export class FaultyConnection {
     client.on('end', () => this.#passRequest(() => server.end()))
     server.on('data', (piece: Buffer) => this.#reply(() => this.#passReply(piece)))
     server.on('end', () => this.#reply(() => this.#passEnd()))
-    // An end without manners passes as such, and so does a server that cannot be reached.
+    // An unclean end is passed on as such, and so is an unreachable server.
     client.on('error', () => this.#passRequest(() => this.reset()))
     server.on('error', () => this.#reply(() => this.#passReset()))
     this.closed = Promise.all([client, server].map((socket) => new Promise((resolve) => socket.once('close', resolve))))
@@ -64,13 +64,13 @@ export class FaultyConnection {
     return !(this.#client.destroyed || this.#client.readableEnded)
   }
 
-  /** Both sides get a reset (RST), at once; what is on its way is lost. */
+  /** Resets both sides (RST) at once; bytes in flight are lost. */
   reset(): void {
     this.#late.clear()
     for (const socket of [this.#client, this.#server]) resetSocket(socket)
   }
 
-  /** To be called when the passage has changed. */
+  /** Call it when the passage has changed. */
   review(): void {
     const { requests, replies } = this.#faults.passage
     if ((requests && this.#hasLostRequests) || (replies && this.#hasLostReplies)) this.reset()
@@ -88,7 +88,7 @@ export class FaultyConnection {
     else this.#hasLostRequests = true
   }
 
-  /** Lets something of the server through now or later, in order. */
+  /** Forwards a reply now or later, in order. */
   #reply(pass: () => void): void {
     this.#late.add(pass, this.#faults)
   }
@@ -146,7 +146,7 @@ interface Late {
   cancel(): void
 }
 
-/** Actions that wait, each for its own time, and run in the order in which they came. */
+/** Delayed actions, which run in order of arrival. */
 class LateQueue {
   readonly #queue: Late[] = []
 

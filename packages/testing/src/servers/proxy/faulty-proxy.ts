@@ -17,21 +17,21 @@ const PASSAGES: Readonly<Record<ProxyMode, Passage>> = {
   refuse: { requests: true, replies: true },
 }
 
-/** What a {@link FaultyProxy} stands in front of. */
+/** The server behind a {@link FaultyProxy}. */
 export interface FaultyProxyOptions {
-  /** The port of the server on 127.0.0.1. It need not run: clients are then accepted and reset. */
+  /** The port of the server on 127.0.0.1. It need not run: then clients are accepted and reset. */
   readonly port: number
-  /** What replies are delayed with. */
+  /** Timers that delay replies. */
   readonly timers?: Timers
 }
 
 /**
- * A network that fails on command: a TCP proxy on a port of its own in front of a server. It passes everything on until
- * told otherwise. A connection that has lost bytes is never mended; it is reset when they could flow again.
+ * A TCP proxy in front of a server that simulates network faults. It forwards everything until told otherwise. A
+ * connection that has lost bytes is never repaired; it is reset when they could flow again.
  */
 export class FaultyProxy {
   readonly host: string = LOOPBACK
-  /** Where clients connect to; the same for its whole life. */
+  /** Address for clients; it never changes. */
   readonly port: number
   readonly #serverPort: number
   readonly #connections = new Set<FaultyConnection>()
@@ -66,55 +66,52 @@ export class FaultyProxy {
     return this.#mode
   }
 
-  /** Clients that are connected now. */
+  /** Number of connected clients. */
   get connections(): number {
     return [...this.#connections].filter(({ isOpen }) => isOpen).length
   }
 
-  /** Bytes, and connections accepted, since the start. */
+  /** Bytes, and accepted connections, since the start. */
   get totals(): Readonly<ByteTotals & { connections: number }> {
     return { ...this.#faults.totals, connections: this.#accepted }
   }
 
-  /** Everything passes. Undoes all other modes; a delay stays. */
+  /** Forwards everything. Undoes all other modes except a delay. */
   passThrough(): Promise<void> {
     return this.#become('pass')
   }
 
-  /** Connections stay, new ones are accepted, and nothing passes either way: no byte, no end, no reset. */
+  /** Connections stay, new ones are accepted, and nothing is forwarded: no byte, no end, no reset. */
   blackHole(): Promise<void> {
     return this.#become('blackhole')
   }
 
-  /** Requests reach the server, which acts on them; its replies are lost. */
+  /** Requests reach the server, which processes them; its replies are lost. */
   dropReplies(): Promise<void> {
     return this.#become('drop-replies')
   }
 
-  /** New connections are refused (ECONNREFUSED). Those that exist go on; {@link resetAll} ends them. */
+  /** New connections are refused (ECONNREFUSED). Existing ones stay; {@link resetAll} ends them. */
   refuse(): Promise<void> {
     return this.#become('refuse')
   }
 
-  /**
-   * The connection that gets the next reply is reset, both sides, after `bytes` bytes of it (0: before the first);
-   * once.
-   */
+  /** Resets the connection with the next reply, both sides, after `bytes` bytes of it (0: before the first); once. */
   resetMidReply(bytes: number): void {
     this.#faults.cutAfter = requireCount('bytes', bytes)
   }
 
-  /** All connections are reset (RST), both sides, now. New ones are treated by the mode. */
+  /** Resets all connections (RST), both sides, now. New ones follow the current mode. */
   resetAll(): void {
     for (const connection of this.#connections) connection.reset()
   }
 
-  /** From now on replies arrive `delayMs` milliseconds later, in order; 0 for no delay. */
+  /** From now on replies are delayed by `delayMs` milliseconds, in order; 0 for no delay. */
   delay(ms: number): void {
     this.#faults.delayMs = requireCount('ms', ms)
   }
 
-  /** Ends all connections and listens no more. May be called more than once. */
+  /** Ends all connections and stops listening. May be called more than once. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#stopListening()

@@ -5,30 +5,30 @@ import { serves, untilAgreed, viewOf } from './cluster-view.ts'
 import type { RedisServer } from './redis-server.ts'
 import { SlotMigration, slotOf } from './slot-migration.ts'
 
-/** How a {@link RedisCluster} is made. */
+/** Options of a {@link RedisCluster}. */
 export interface RedisClusterOptions {
-  /** 3 when not given, the fewest among which a majority can vote for a replica. */
+  /** Number of masters. Default: 3, the fewest with a majority that can elect a replica. */
   readonly masters?: number
-  /** 1 when not given. */
+  /** Replicas per master. Default: 1. */
   readonly replicasPerMaster?: number
-  /** Milliseconds of silence after which a node counts as failed; 1000 when not given. */
+  /** Milliseconds of silence after which a node counts as failed. Default: 1000. */
   readonly nodeTimeoutMs?: number
   /** Directives of redis.conf for every node. */
   readonly config?: Readonly<Record<string, string>>
 }
 
-/** A node, as it was when the cluster was last looked at. */
+/** A node, as of the last refresh. */
 export interface ClusterNode {
   readonly server: RedisServer
   readonly id: string
   readonly role: 'master' | 'replica'
-  /** The id of its master, when it is a replica. */
+  /** The id of its master, if it is a replica. */
   readonly masterId: string | undefined
-  /** What it serves; empty for a replica. */
+  /** Its slots; empty for a replica. */
   readonly slots: readonly SlotRange[]
 }
 
-/** A real Redis Cluster on 127.0.0.1 that belongs to a test. */
+/** A real Redis Cluster on 127.0.0.1 for tests. */
 export class RedisCluster {
   readonly #servers: readonly RedisServer[]
   #nodes: readonly ClusterNode[] = []
@@ -37,7 +37,7 @@ export class RedisCluster {
     this.#servers = servers
   }
 
-  /** Starts the nodes; resolves when every one of them serves, about 2.5 seconds later. */
+  /** Starts the nodes; resolves when all of them serve, after about 2.5 seconds. */
   static async start(options: RedisClusterOptions = {}): Promise<RedisCluster> {
     const { masters = 3, replicasPerMaster = 1, nodeTimeoutMs = 1000, config = {} } = options
     const cluster = new RedisCluster(await formCluster({ masters, replicasPerMaster, nodeTimeoutMs, config }))
@@ -46,8 +46,8 @@ export class RedisCluster {
   }
 
   /**
-   * All nodes, also those that do not run, always in the same order. What changes by itself shows after {@link
-   * refresh}.
+   * All nodes, including stopped ones, always in the same order. Changes made by the cluster itself are visible after
+   * {@link refresh}.
    */
   get nodes(): readonly ClusterNode[] {
     return this.#nodes
@@ -67,25 +67,24 @@ export class RedisCluster {
     return this.#find(`master of slot ${slot}`, (node) => serves(node, slot))
   }
 
-  /** A replica of this master; the first, when it has several. */
+  /** A replica of this master; the first if there are several. */
   replicaOf(master: ClusterNode): ClusterNode {
     return this.#find(`replica of the master on port ${master.server.port}`, (node) => node.masterId === master.id)
   }
 
-  /** Looks at the cluster again, through the eyes of the first node that runs. */
+  /** Reads the state of the cluster from the first running node. */
   async refresh(): Promise<void> {
     this.#adopt(await viewOf(this.#running()[0]!))
   }
 
-  /** Waits until all nodes that run tell the same and serve, for instance after one was started again. */
+  /** Waits until all running nodes agree and serve, for instance after a restart of one. */
   untilSettled(): Promise<void> {
     return this.#settle('to agree', () => true)
   }
 
   /**
-   * Makes the replica of a master the master of its slots. While the old master runs, it hands over in good order and
-   * no write is lost; otherwise the replica takes over without asking. Resolves with the new master when all nodes that
-   * run know it.
+   * Promotes the replica of a master. If the old master runs, it hands over cleanly and no write is lost; otherwise the
+   * replica takes over by force. Resolves with the new master when all running nodes know it.
    */
   async failover(master: ClusterNode): Promise<ClusterNode> {
     const replica = this.replicaOf(master)
@@ -94,9 +93,7 @@ export class RedisCluster {
     return await this.untilFailedOver(master)
   }
 
-  /**
-   * Waits for the cluster's own fail-over of a master that does not run; resolves with the new one when all know it.
-   */
+  /** Waits for the cluster's own failover of a stopped master; resolves with the new one when all nodes know it. */
   async untilFailedOver(master: ClusterNode): Promise<ClusterNode> {
     const [[slot] = [0]] = master.slots
     await this.#settle(`to replace the master on port ${master.server.port}`, (view) =>
@@ -105,7 +102,7 @@ export class RedisCluster {
     return this.masterOf(slot)
   }
 
-  /** Begins to move a slot to another master, and leaves it on its way. */
+  /** Begins to move a slot to another master, and leaves it in migration. */
   async beginMigration(slot: number, to: ClusterNode): Promise<SlotMigration> {
     const settle = (): Promise<void> =>
       this.#settle(`to find slot ${slot} on port ${to.server.port}`, (view) =>
@@ -121,7 +118,7 @@ export class RedisCluster {
     await migration.finish()
   }
 
-  /** Ends all nodes and removes their files. May be called more than once. */
+  /** Stops all nodes and removes their files. May be called more than once. */
   async close(): Promise<void> {
     await Promise.all(this.#servers.map((server) => server.close()))
   }

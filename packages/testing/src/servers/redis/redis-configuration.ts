@@ -5,20 +5,20 @@ import { promisify } from 'node:util'
 import { LOOPBACK } from '../process/free-port.ts'
 import { missingProgram } from '../process/server-process.ts'
 
-/** Who may use a server, and how it is set up. */
+/** Users and configuration of a server. */
 export interface RedisConfigurationOptions {
   /**
-   * Directives of redis.conf: the name and the rest of its line, quoted where redis.conf wants it. They win over ours.
-   * An empty text is an empty value, as in `save: ''`. A name may have several words.
+   * Directives of redis.conf: the name and the rest of its line, quoted where redis.conf requires it. They override the
+   * built-in ones. An empty string is an empty value, as in `save: ''`. A name may have several words.
    */
   readonly config?: Readonly<Record<string, string>>
   /** The password of the default user. */
   readonly password?: string
-  /** A user who may do everything. Without `password`, the default user is switched off: everybody must name a user. */
+  /** A user with all permissions. Without `password`, the default user is disabled: every client must name a user. */
   readonly aclUser?: { readonly name: string; readonly password: string }
 }
 
-/** Where a server listens, and where it keeps its files. */
+/** Where a server listens, and where it stores its files. */
 export interface RedisPlace {
   readonly port: number
   readonly folder: string
@@ -26,7 +26,7 @@ export interface RedisPlace {
   readonly certificate?: SelfSignedCertificate | undefined
 }
 
-/** The text of a redis.conf: on 127.0.0.1, nothing kept on disk, log to standard output. */
+/** The text of a redis.conf: on 127.0.0.1, nothing stored on disk, log to standard output. */
 export function redisConfiguration(options: RedisConfigurationOptions, place: RedisPlace): string {
   const directives = {
     bind: LOOPBACK,
@@ -81,13 +81,13 @@ const run = promisify(execFile)
 
 /** A certificate for localhost and 127.0.0.1 that is its own authority, good for two days. */
 export interface SelfSignedCertificate {
-  /** The certificate in PEM: what a client has to trust. */
+  /** The certificate in PEM, which clients must trust. */
   readonly ca: string
   readonly certificateFile: string
   readonly keyFile: string
 }
 
-/** Makes a certificate and its key, in files of this folder. Needs the program `openssl`. */
+/** Creates a certificate and its key, in files of this folder. Needs the program `openssl`. */
 export async function makeCertificate(folder: string): Promise<SelfSignedCertificate> {
   const certificateFile = join(folder, 'certificate.pem')
   const keyFile = join(folder, 'key.pem')

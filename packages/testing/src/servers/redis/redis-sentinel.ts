@@ -4,13 +4,13 @@ import { ServerError } from '../process/server-error.ts'
 import type { RedisServer } from './redis-server.ts'
 import { startRedis } from './redis-server.ts'
 
-/** How a {@link SentinelGroup} is made. */
+/** Options of a {@link SentinelGroup}. */
 export interface SentinelOptions {
-  /** 1 when not given. */
+  /** Number of replicas. Default: 1. */
   readonly replicas?: number
-  /** 3 when not given; a majority of them has to agree that the primary is down. */
+  /** Number of sentinels. Default: 3; a majority must agree that the primary is down. */
   readonly sentinels?: number
-  /** Milliseconds of silence after which the primary counts as down; 500 when not given. */
+  /** Milliseconds of silence after which the primary counts as down. Default: 500. */
   readonly downAfterMs?: number
 }
 
@@ -26,15 +26,15 @@ const FAILOVER_TIMEOUT_MS = 2000
 // - after four PUBLISH-PERIODs, a sentinel that has not heard of a promotion takes it back.
 const EAGERNESS = { 'INFO-PERIOD': 400, 'PUBLISH-PERIOD': 400, 'ASK-PERIOD': 100, 'TILT-PERIOD': 1000 }
 
-/** A primary, its replicas, and the sentinels that watch over them: real servers on 127.0.0.1 that belong to a test. */
+/** A primary, its replicas, and their sentinels: real servers on 127.0.0.1 for tests. */
 export class SentinelGroup {
-  /** The name by which clients ask the sentinels for the primary. */
+  /** Name of the primary for clients that ask the sentinels. */
   readonly masterName: string = MASTER_NAME
-  /** The server that was the primary at the start. */
+  /** The initial primary. */
   readonly primary: RedisServer
-  /** The servers that were its replicas at the start. */
+  /** The initial replicas. */
   readonly replicas: readonly RedisServer[]
-  /** What a client is given as the list of sentinels: each has a host and a port. */
+  /** The list of sentinels for clients: host and port of each. */
   readonly sentinels: readonly RedisServer[]
 
   private constructor(primary: RedisServer, replicas: readonly RedisServer[], sentinels: readonly RedisServer[]) {
@@ -71,7 +71,7 @@ export class SentinelGroup {
     }
   }
 
-  /** The server that the first sentinel that runs names as the primary. */
+  /** The current primary, according to the first running sentinel. */
   async currentPrimary(): Promise<RedisServer> {
     const sentinel = this.#anySentinel()
     const [host, port] = (await sentinel.command('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', MASTER_NAME)) as string[]
@@ -82,9 +82,9 @@ export class SentinelGroup {
   }
 
   /**
-   * Makes a replica the primary, whether or not the primary runs. Sentinels do not make it wait for the last writes,
-   * and end the connections of every server whose role they change. Resolves with the new one when every sentinel names
-   * it and every other server that runs is its replica and has its data.
+   * Promotes a replica, whether or not the primary runs. The sentinels do not wait for the last writes, and end the
+   * connections of every server whose role they change. Resolves with the new primary when every sentinel names it and
+   * every other running server is its replica and has its data.
    */
   async failover(): Promise<RedisServer> {
     const old = await this.currentPrimary()
@@ -92,14 +92,12 @@ export class SentinelGroup {
     return await this.untilFailedOver(old)
   }
 
-  /**
-   * Waits for the sentinels' own fail-over away from a primary that does not run; resolves as {@link failover} does.
-   */
+  /** Waits for the sentinels' own failover of a stopped primary; resolves as {@link failover} does. */
   untilFailedOver(old: RedisServer): Promise<RedisServer> {
     return this.#untilPrimaryIs((server) => server !== old, `to replace the primary on port ${old.port}`)
   }
 
-  /** Ends all servers and removes their files. May be called more than once. */
+  /** Stops all servers and removes their files. May be called more than once. */
   async close(): Promise<void> {
     await Promise.all([...this.sentinels, ...this.#servers].map((server) => server.close()))
   }
@@ -169,7 +167,7 @@ function isUp({ status }: RedisServer): boolean {
   return status === 'running'
 }
 
-/** What a sentinel thinks of the group. */
+/** The state of the group, according to a sentinel. */
 interface Opinion {
   readonly primaryPort: number
   /** `master`, and more words while it is down or being replaced. */

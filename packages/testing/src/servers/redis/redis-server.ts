@@ -15,13 +15,13 @@ import type { Reply } from './reply-parser.ts'
 /** Timeout of the readiness check of a server that starts. */
 const LONGEST_SILENCE_MS = 1000
 
-/** How a {@link RedisServer} is started. Everything has a default. */
+/** Options of a {@link RedisServer}. */
 export interface RedisOptions extends RedisConfigurationOptions {
-  /** A free one when not given. */
+  /** Default: a free port. */
   readonly port?: number
-  /** Whether the port speaks TLS, with a certificate made for this server, and nothing else. */
+  /** Whether the port speaks only TLS, with a certificate created for this server. */
   readonly tls?: boolean
-  /** Arguments of the command line, after the configuration file. */
+  /** Command-line arguments, after the configuration file. */
   readonly args?: readonly string[]
 }
 
@@ -36,11 +36,11 @@ interface Identity {
 }
 
 /**
- * A real Redis server on 127.0.0.1 that belongs to a test. It ends with the process that started it, even when that is
- * killed, and leaves no file behind. After a restart its data is gone, unless `config` makes it save.
+ * A real Redis server on 127.0.0.1 for tests. It ends with the process that started it, even if that is killed, and
+ * leaves no file behind. A restart loses its data, unless `config` makes it save.
  */
 export class RedisServer extends TestServer {
-  /** `redis://` or `rediss://`, with the credentials that give full access. */
+  /** `redis://` or `rediss://`, with credentials for full access. */
   readonly url: string
   /** With TLS, the certificate to trust, in PEM. */
   readonly ca: string | undefined
@@ -57,8 +57,8 @@ export class RedisServer extends TestServer {
   /**
    * Starts a server; resolves when it answers.
    *
-   * @throws ServerError `SLUICE_TESTING_PORT_TAKEN` for a port that was given and is not free,
-   * `SLUICE_TESTING_START_FAILED` with the end of its log, `SLUICE_TESTING_PROGRAM_MISSING` without redis-server
+   * @throws ServerError `SLUICE_TESTING_PORT_TAKEN` if a given port is not free, `SLUICE_TESTING_START_FAILED` with the
+   * end of its log, `SLUICE_TESTING_PROGRAM_MISSING` without redis-server
    */
   static start(options: RedisOptions = {}): Promise<RedisServer> {
     const { port } = options
@@ -84,11 +84,11 @@ export class RedisServer extends TestServer {
   }
 
   /**
-   * Sends one command and resolves with its reply. Each call has a connection of its own, so nothing that belongs to a
-   * connection (SELECT, MULTI, SUBSCRIBE) lasts; {@link connect} is for that.
+   * Sends one command and resolves with its reply. Each call uses a separate connection, so connection state (SELECT,
+   * MULTI, SUBSCRIBE) is lost; use {@link connect} for that.
    *
-   * @throws RedisReplyError when the server answers with an error; the error of the socket when it does not run;
-   * ServerError `SLUICE_TESTING_NO_REPLY` when it does not answer within 10 seconds
+   * @throws RedisReplyError if the server answers with an error; the error of the socket if it does not run;
+   * ServerError `SLUICE_TESTING_NO_REPLY` if it does not answer within 10 seconds
    */
   async command(...parts: readonly (string | number)[]): Promise<Reply> {
     const connection = await this.connect()
@@ -99,12 +99,12 @@ export class RedisServer extends TestServer {
     }
   }
 
-  /** A connection with full access, for you to close. */
+  /** A connection with full access. Close it yourself. */
   connect(options: Pick<RedisConnectionOptions, 'encoding' | 'replyWithinMs'> = {}): Promise<RedisConnection> {
     return RedisConnection.open({ ...this.#access, ...options })
   }
 
-  /** Ends it in good order (SIGTERM): it saves what it is configured to save. Resolves when it has ended. */
+  /** Stops it cleanly (SIGTERM): it saves what it is configured to save. Resolves when it has ended. */
   override stop(): Promise<void> {
     return this.end('SIGTERM')
   }

@@ -28,7 +28,7 @@ async function open(...[options]: Parameters<typeof RedisConnection.open>): Prom
 }
 
 describe('RedisConnection', () => {
-  it('sends commands as arrays of texts, measured in bytes', async () => {
+  it('sends commands as arrays of strings, measured in bytes', async () => {
     const received: string[] = []
     const port = await serve((text, socket) => {
       received.push(text)

@@ -10,16 +10,16 @@ import { RedisReplyError, ReplyParser } from './reply-parser.ts'
 
 const LONGEST_WAIT_MS = 10_000
 
-/** Where a {@link RedisConnection} leads. */
+/** Target of a {@link RedisConnection}. */
 export interface RedisConnectionOptions {
   readonly port: number
-  /** Authority to trust, in PEM: the connection is encrypted when it is given. */
+  /** Certificate authority to trust, in PEM: then the connection is encrypted. */
   readonly ca?: string
   readonly username?: string
   readonly password?: string
-  /** Of keys and values in both directions: `utf8` when not given; `latin1` keeps bytes that are no text. */
+  /** Encoding of keys and values in both directions. Default: `utf8`; `latin1` preserves arbitrary bytes. */
   readonly encoding?: 'utf8' | 'latin1'
-  /** Milliseconds to wait for the connection, and for each reply; 10 000 when not given. */
+  /** Timeout of the connection, and of each reply, in milliseconds. Default: 10,000. */
   readonly replyWithinMs?: number
   readonly timers?: Timers
 }
@@ -30,9 +30,7 @@ interface Waiting {
   cancel(): void
 }
 
-/**
- * A plain connection to a Redis server on 127.0.0.1: no retry, no reconnection, nothing that a fault could hide behind.
- */
+/** A plain connection to a Redis server on 127.0.0.1, without retries and reconnection, so that faults are visible. */
 export class RedisConnection {
   readonly #options: RedisConnectionOptions
   readonly #socket: Socket
@@ -76,17 +74,16 @@ export class RedisConnection {
     }
   }
 
-  /** Whether the connection has ended, from whichever side. */
+  /** Whether the connection has ended, from either side. */
   get isClosed(): boolean {
     return this.#socket.destroyed
   }
 
   /**
-   * Sends one command at once, whether or not earlier ones were answered; resolves with its reply.
+   * Sends one command at once, even if earlier ones are pending; resolves with its reply.
    *
-   * @throws RedisReplyError when the server answers with an error
-   * @throws ServerError `SLUICE_TESTING_NO_REPLY` when the connection ends first, or no reply comes in time, which ends
-   * it
+   * @throws RedisReplyError if the server answers with an error
+   * @throws ServerError `SLUICE_TESTING_NO_REPLY` if the connection ends first, or at the timeout, which ends it
    */
   send(...parts: readonly (string | number)[]): Promise<Reply> {
     if (this.#socket.destroyed) return Promise.reject(this.#lost())
@@ -97,7 +94,7 @@ export class RedisConnection {
     })
   }
 
-  /** Ends the connection; commands without a reply reject. May be called more than once. */
+  /** Ends the connection; pending commands reject. May be called more than once. */
   close(): Promise<void> {
     this.#socket.destroy()
     return this.#ended
@@ -154,7 +151,7 @@ async function openSocket(options: RedisConnectionOptions): Promise<Socket> {
   }
 }
 
-/** Destroys a socket after the longest wait, unless cancelled. */
+/** Destroys a socket at the timeout, unless cancelled. */
 function endAfterSilence(socket: Socket, options: RedisConnectionOptions): () => void {
   const { replyWithinMs = LONGEST_WAIT_MS, timers = systemTimers } = options
   return timers.schedule(replyWithinMs, () => void socket.destroy(new Error(`silent for ${replyWithinMs} ms`)))

@@ -1,9 +1,7 @@
-/**
- * What a Redis server answers, in version 2 of its protocol. Nil is null; an error inside an array is a value of it.
- */
+/** A reply of a Redis server, in version 2 of its protocol. Nil is null; an error inside an array is a value. */
 export type Reply = string | number | null | RedisReplyError | readonly Reply[]
 
-/** An error that a Redis server answered with. */
+/** An error reply of a Redis server. */
 export class RedisReplyError extends Error {
   override readonly name = 'RedisReplyError'
   /** Its first word: `ERR`, `MOVED`, `NOSCRIPT`, `WRONGTYPE`. */
@@ -17,24 +15,24 @@ export class RedisReplyError extends Error {
 
 interface Read {
   readonly reply: Reply
-  /** Where the next reply begins. */
+  /** Start of the next reply. */
   readonly end: number
 }
 
-/** Finds the replies in a stream of bytes that comes in pieces of any size. */
+/** Finds the replies in a stream of bytes that arrives in chunks of any size. */
 export class ReplyParser {
   readonly #encoding: BufferEncoding
   #bytes: Buffer = Buffer.alloc(0)
 
-  /** @param encoding - of texts; `latin1` keeps every byte as a character of its own */
+  /** @param encoding - of strings; `latin1` keeps every byte as a character of its own */
   constructor(encoding: BufferEncoding = 'utf8') {
     this.#encoding = encoding
   }
 
   /**
-   * Takes the next piece; the replies that are complete with it, in order.
+   * Takes the next chunk; returns the completed replies, in order.
    *
-   * @throws Error when the bytes are not this protocol
+   * @throws Error if the bytes are not this protocol
    */
   push(piece: Buffer): Reply[] {
     this.#bytes = Buffer.concat([this.#bytes, piece])

@@ -5,8 +5,8 @@ import type { RedisServer } from './redis-server.ts'
 export const SLOT_COUNT = 16_384
 
 /**
- * The slot of a key, from 0 to 16 383: CRC-16 (XMODEM) of its UTF-8 bytes, or of what stands between the first `{` and
- * the next `}` when that is not empty.
+ * The slot of a key, from 0 to 16,383: CRC-16 (XMODEM) of its UTF-8 bytes, or of its hash tag, the text between the
+ * first `{` and the next `}` if that is not empty.
  */
 export function slotOf(key: string): number {
   const open = key.indexOf('{')
@@ -35,9 +35,9 @@ export interface MigrationEnd {
 }
 
 /**
- * A slot on its way from one master to another. Until {@link finish}, the old master answers for the keys it still has
- * and with ASK for all others; the new one answers only to ASKING; a call for several keys of which some have moved
- * gets TRYAGAIN.
+ * A slot in migration from one master to another. Until {@link finish}, the old master answers for the keys it still
+ * has and with ASK for all others; the new one answers only after ASKING; a call for several keys of which some have
+ * moved gets TRYAGAIN.
  */
 export class SlotMigration {
   readonly slot: number
@@ -52,7 +52,7 @@ export class SlotMigration {
     this.#settle = settle
   }
 
-  /** @param settle - called at the end, to wait until all nodes know who serves the slot */
+  /** @param settle - called at the end, to wait until all nodes know the owner of the slot */
   static async begin(
     slot: number,
     ends: { from: MigrationEnd; to: MigrationEnd },
@@ -64,11 +64,9 @@ export class SlotMigration {
     return new SlotMigration(slot, ends, settle)
   }
 
-  /**
-   * Moves these keys, or all that the slot has; those that do not exist are left out. Resolves with how many it moved.
-   */
+  /** Moves these keys, or all keys of the slot; missing ones are ignored. Resolves with the number of moved keys. */
   async moveKeys(keys?: readonly string[]): Promise<number> {
-    // A key may be bytes that are no text, and must arrive as it is.
+    // A key may be arbitrary bytes, which must not change.
     const connection = await this.from.server.connect({ encoding: 'latin1' })
     try {
       const count = await connection.send('CLUSTER', 'COUNTKEYSINSLOT', this.slot)
@@ -84,9 +82,9 @@ export class SlotMigration {
     }
   }
 
-  /** Makes the new master the one that serves the slot. Resolves when all nodes know. Move all keys first. */
+  /** Assigns the slot to the new master. Resolves when all nodes know. Move all keys first. */
   async finish(): Promise<void> {
-    // The new master first: were it the last, and the old one gone in between, no node would serve the slot.
+    // The new master first: if the old one died in between, no node would serve the slot.
     for (const { server } of [this.to, this.from])
       await server.command('CLUSTER', 'SETSLOT', this.slot, 'NODE', this.to.id)
     await this.#settle()

@@ -51,7 +51,7 @@ function textOf(micros: number): string {
   return `${micros / UNIT_MICROS[unit]!}${unit}`
 }
 
-/** The table that a trace claims, in the form in which {@link replayTrace} returns it: one text for each row. */
+/** The table that a trace claims, in the form in which {@link replayTrace} returns it: one string for each row. */
 export function expectedTrace(trace: Trace): string[] {
   return rowsOf(trace.steps).map((row) =>
     describeRow({
@@ -63,7 +63,7 @@ export function expectedTrace(trace: Trace): string[] {
   )
 }
 
-/** Runs a trace and writes down what really happened, one text for each row. */
+/** Runs a trace and writes down what really happened, one string for each row. */
 export function replayTrace(trace: Trace, algorithm?: Algorithm): string[] {
   const limit = compileRule('traced', trace.rule)[0]!
   let state: State = []

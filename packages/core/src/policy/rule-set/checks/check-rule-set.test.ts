@@ -253,7 +253,7 @@ describe('a mistake in a rule set is reported with its path, the value found and
       ['/rules/0/limit is 100001, expected at most 100000 (Add "segments: 60" for constant memory, or use gcra)'],
     ],
     [
-      'a text for a limit',
+      'a string for a limit',
       one({ limit: '10' }),
       ['/rules/0/limit is "10", expected a whole number from 0 to 9000000000, or "off"'],
     ],
@@ -269,7 +269,7 @@ describe('a mistake in a rule set is reported with its path, the value found and
       'a window of no length',
       one({ window: '0s' }),
       [
-        '/rules/0/window is "0s", expected milliseconds above 0 and at most 100 years, as a number or as a text ' +
+        '/rules/0/window is "0s", expected milliseconds above 0 and at most 100 years, as a number or a string ' +
           'such as "250ms", "1m" or "1h30m" (Give "window" with its unit, for example "1m")',
       ],
     ],
@@ -350,7 +350,7 @@ describe('a mistake in a rule set is reported with its path, the value found and
       },
       [
         '/rules/0/windows/1/window is "200000w", expected milliseconds above 0 and at most 100 years, as a number ' +
-          'or as a text such as "250ms", "1m" or "1h30m" (Give "window" with its unit, for example "1m")',
+          'or a string such as "250ms", "1m" or "1h30m" (Give "window" with its unit, for example "1m")',
       ],
     ],
     [
@@ -396,7 +396,7 @@ describe('a mistake in a rule set is reported with its path, the value found and
       'a lease of no length',
       { rules: [{ resource: '/a', dimension: 'user', algorithm: 'concurrency', limit: 1, lease: '0s' }] },
       [
-        '/rules/0/lease is "0s", expected milliseconds above 0 and at most 100 years, as a number or as a text ' +
+        '/rules/0/lease is "0s", expected milliseconds above 0 and at most 100 years, as a number or a string ' +
           'such as "250ms", "1m" or "1h30m" (Give "lease" with its unit, for example "1m")',
       ],
     ],
@@ -460,7 +460,7 @@ describe('a mistake in a rule set is reported with its path, the value found and
     ],
     ['no method', one({ methods: [] }), ['/rules/0/methods is an empty list, expected a list that is not empty']],
     ['a method twice', one({ methods: ['GET', 'GET'] }), ['/rules/0/methods/1 is "GET", expected each only once']],
-    ['a text for methods', one({ methods: 'GET' }), ['/rules/0/methods is "GET", expected a list that is not empty']],
+    ['a string for methods', one({ methods: 'GET' }), ['/rules/0/methods is "GET", expected a list that is not empty']],
     [
       'a method that is none',
       one({ methods: ['G T'] }),
@@ -566,7 +566,7 @@ describe('a mistake in a rule set is reported with its path, the value found and
       one({ cost: { field: 'x' } }),
       [
         '/rules/0/cost/field is an unknown property, expected only descriptor, per',
-        '/rules/0/cost/descriptor is missing, expected a text that is not empty',
+        '/rules/0/cost/descriptor is missing, expected a non-empty string',
       ],
     ],
     [
@@ -580,7 +580,7 @@ describe('a mistake in a rule set is reported with its path, the value found and
       ['/rules/0/cost/function is "tokens", expected one of bytes, rows'],
     ],
     ['a percentage above 100', one({ percent: 101 }), ['/rules/0/percent is 101, expected a number from 0 to 100']],
-    ['a text for a switch', one({ shadow: 'yes' }), ['/rules/0/shadow is "yes", expected true or false']],
+    ['a string for a switch', one({ shadow: 'yes' }), ['/rules/0/shadow is "yes", expected true or false']],
     [
       'a region with a multiplier of 0',
       one({ regions: { 'a/b': 0 } }),
@@ -856,12 +856,12 @@ describe('a mistake in a rule set is reported with its path, the value found and
     [
       'a domain without a name',
       { rules: [], domains: [{ domain: '', descriptors: [] }] },
-      ['/domains/0/domain is "", expected a text that is not empty'],
+      ['/domains/0/domain is "", expected a non-empty string'],
     ],
     [
       'a descriptor without a key',
       shop({ value: 'a', limit }),
-      ['/domains/0/descriptors/0/key is missing, expected a text that is not empty'],
+      ['/domains/0/descriptors/0/key is missing, expected a non-empty string'],
     ],
     [
       'a key and value twice at a level',
@@ -944,7 +944,7 @@ describe('a mistake in a rule set is reported with its path, the value found and
     [
       'a limit that replaces nothing',
       shop({ key: 'a', limit: { ...limit, replaces: [''] } }),
-      ['/domains/0/descriptors/0/limit/replaces/0 is "", expected a text that is not empty'],
+      ['/domains/0/descriptors/0/limit/replaces/0 is "", expected a non-empty string'],
     ],
     [
       'an unknown property of a descriptor',
@@ -980,7 +980,7 @@ describe('a file', () => {
     ...parts,
   })
 
-  it('may have overrides and members beside the rule set, and texts for instants', () => {
+  it('may have overrides and members beside the rule set, and strings for instants', () => {
     const expiresAt = '2026-12-31T23:59:59+01:00'
     const parts = {
       $schema: './sluice.schema.json',
@@ -1087,7 +1087,7 @@ describe('entries', () => {
       'an override without an entity',
       checkOverride,
       { ...override, entity: '' },
-      ['/entity is "", expected a text of 1 to 4096 characters'],
+      ['/entity is "", expected a string of 1 to 4096 characters'],
     ],
     [
       'an override by nothing',
@@ -1108,7 +1108,7 @@ describe('entries', () => {
       ['/terms/multiplier is 2, expected nothing beside "limit"'],
     ],
     [
-      'an override with a text for its end',
+      'an override with a string for its end',
       checkOverride,
       { ...override, expiresAt: '2026-12-31' },
       ['/expiresAt is "2026-12-31", expected milliseconds since 1970'],

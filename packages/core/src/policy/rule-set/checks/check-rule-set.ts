@@ -13,7 +13,7 @@ import { RuleCheck } from './rule-check.ts'
 import { checkErrorRate } from './rule-options-check.ts'
 import { SchemaCheck } from './schema-check.ts'
 
-/** What a rule set is checked against. */
+/** Options of the check. */
 export interface RuleSetCheckOptions {
   /** Names of the cost functions that rules may use. Default: any name. */
   readonly costFunctions?: readonly string[]
@@ -23,26 +23,21 @@ const RULE_SET_CHECK = new SchemaCheck(RULE_SET_SCHEMA)
 const FILE_CHECK = new SchemaCheck(RULE_SET_FILE_SCHEMA)
 
 /**
- * Everything that is wrong with a rule set, in its order; nothing when it can be used. First its form, then, where that
- * is right, what it means: patterns, names, numbers, time zones, addresses. Never throws, whatever `value` is.
+ * All problems of a rule set, in its order; empty if it is valid. Checks the form first and, where that is valid, the
+ * meaning: patterns, names, numbers, time zones, addresses. Never throws, whatever `value` is.
  */
 export function checkRuleSet(value: unknown, options: RuleSetCheckOptions = {}): readonly RuleSetProblem[] {
   checkOptionsOf('checkRuleSet', options)
   return problemsOf(RULE_SET_CHECK, value, options)
 }
 
-/**
- * The same for a rule set as it is written in a file: overrides and members may stand beside it, instants may be texts.
- */
+/** The same for the content of a file: it may also contain overrides and members, and instants may be strings. */
 export function checkRuleSetFile(value: unknown, options: RuleSetCheckOptions = {}): readonly RuleSetProblem[] {
   checkOptionsOf('checkRuleSetFile', options)
   return problemsOf(FILE_CHECK, value, options)
 }
 
-/**
- * The rule set that `value` is; throws a {@link RuleSetError} with everything that is wrong. `source`: where it is
- * from.
- */
+/** `value` as a rule set; throws a {@link RuleSetError} with all its problems. `source`: its origin. */
 export function assertRuleSet(
   value: unknown,
   options: RuleSetCheckOptions & { readonly source?: string } = {},
@@ -57,24 +52,22 @@ function checkOptionsOf(name: string, options: RuleSetCheckOptions): void {
   checkOptionNames(options, { name, options: ['costFunctions'], example: '{ costFunctions: ["size"] }' })
 }
 
-/** Everything that is wrong with an override. */
+/** All problems of an override. */
 export function checkOverride(value: unknown): readonly RuleSetProblem[] {
   return entryProblems(value, 'override', checkOverrideMeaning)
 }
 
-/**
- * Everything that is wrong with a membership. Whether its tier exists depends on the rule set, and is not looked at.
- */
+/** All problems of a membership. Does not check whether its tier exists, which depends on the rule set. */
 export function checkMembership(value: unknown): readonly RuleSetProblem[] {
   return entryProblems(value, 'membership')
 }
 
-/** Everything that is wrong with a block. */
+/** All problems of a block. */
 export function checkBlock(value: unknown): readonly RuleSetProblem[] {
   return entryProblems(value, 'block', checkBlockMeaning)
 }
 
-/** Everything that is wrong with an incident. */
+/** All problems of an incident. */
 export function checkIncident(value: unknown): readonly RuleSetProblem[] {
   return entryProblems(value, 'incident')
 }
@@ -116,7 +109,7 @@ function problemsOf(
   return problems.inOrder(Object.keys(parts))
 }
 
-/** All parts that have rules in them. */
+/** All parts that contain rules. */
 function checkRuleParts(problems: ProblemList, parts: Properties, costFunctions: readonly string[] | undefined): void {
   const rules = new RuleCheck(problems, costFunctions)
   rules.check(parts['rules'], '/rules', { part: 'rules', name: '' })
@@ -131,7 +124,7 @@ function checkRuleParts(problems: ProblemList, parts: Properties, costFunctions:
   }
 }
 
-/** Checks that no two entries have one name. The names by place, of those that have one for themselves. */
+/** Checks that names are unique. Returns the unique names by location. */
 function checkNames(problems: ProblemList, entries: unknown, path: string): ReadonlyMap<string, string> {
   const first = new Map<string, string>()
   const names = new Map<string, string>()

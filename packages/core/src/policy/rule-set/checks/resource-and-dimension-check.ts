@@ -51,7 +51,7 @@ export function checkMatch(problems: ProblemList, match: unknown, path: string):
   }
 }
 
-/** Checks when something ends, where that is a text: it must be a day that exists. */
+/** Checks when something ends, where that is a string: it must be a day that exists. */
 export function checkExpiry(problems: ProblemList, { expiresAt }: Properties, path: string): void {
   if (typeof expiresAt !== 'string' || !problems.isSound(`${path}/expiresAt`)) return
   if (parseInstant(expiresAt) !== undefined) return

@@ -1,14 +1,14 @@
 import { ruleName } from '../../matching/rule-name.ts'
 import type { RuleSet } from '../rule-set.ts'
 
-/** One thing that differs between two rule sets. */
+/** A difference between two rule sets. */
 export interface RuleSetChange {
   readonly change: 'added' | 'removed' | 'changed'
   /** The part of the rule set, such as `rules`, `tiers`, `exemptions`, `denyList`, `domains`, `regions`. */
   readonly part: string
   /**
-   * Which of them: the name of the rule, tier, entry or domain, the region, or the field of `errorRate`; empty for a
-   * part that is one value, and for the order of a part.
+   * Name of the changed rule, tier, entry or domain, the region, or the field of `errorRate`; empty for a part that is
+   * a single value, and for the order of a part.
    */
   readonly name: string
   readonly before: unknown
@@ -21,7 +21,7 @@ type Entries = ReadonlyMap<string, unknown>
 interface Part {
   readonly part: string
   readonly entriesOf: (ruleSet: RuleSet) => Entries
-  /** Whether the first of several entries counts, so that their order is part of what they say. */
+  /** Whether the first matching entry applies, so that the order matters. */
   readonly isOrdered: boolean
 }
 
@@ -46,10 +46,9 @@ const PARTS: readonly Part[] = [
 ]
 
 /**
- * What changes from one rule set to another, both of which must have been checked; nothing when they say the same.
- * Parts come in a fixed order, their entries by name. Rules of tiers and exemptions are rules like the others, by their
- * full names. Which rule holds does not depend on the order of rules, so that order makes no difference; of exemptions
- * and deny entries the first counts, so theirs does.
+ * The differences between two checked rule sets; empty if they are equivalent. Parts come in a fixed order, their
+ * entries by name. Rules of tiers and exemptions are listed by their full names. The order of rules does not matter, so
+ * it is ignored; of exemptions and deny entries the first match applies, so their order is compared.
  */
 export function diffRuleSets(before: RuleSet, after: RuleSet): readonly RuleSetChange[] {
   return PARTS.flatMap(({ part, entriesOf, isOrdered }) => {
@@ -74,7 +73,7 @@ function kindOf(before: unknown, after: unknown): RuleSetChange['change'] {
   return after === undefined ? 'removed' : 'changed'
 }
 
-/** The order of the entries that are in both. */
+/** The order of the entries that both contain. */
 function orderChanges(part: string, old: Entries, now: Entries): RuleSetChange[] {
   const before = [...old.keys()].filter((name) => now.has(name))
   const after = [...now.keys()].filter((name) => old.has(name))
@@ -97,7 +96,7 @@ function tiersAlone({ tiers = [] }: RuleSet): Entries {
   return byName(tiers.map(({ rules: _rules, ...tier }) => tier))
 }
 
-/** An empty list of rules stays: it says something else than none. */
+/** An empty list of rules stays: it differs from none. */
 function exemptionsAlone({ exemptions = [] }: RuleSet): Entries {
   return byName(
     exemptions.map(({ rules, ...exemption }) => (rules?.length === 0 ? { ...exemption, rules } : exemption)),
@@ -109,8 +108,7 @@ function byName(entries: readonly { readonly name: string }[]): Entries {
 }
 
 /**
- * Whether two values of plain data say the same: the order of properties makes no difference, and undefined ones are
- * not there.
+ * Whether two values of plain data are equal: the order of properties does not matter, and undefined ones are ignored.
  */
 function isSame(one: unknown, other: unknown): boolean {
   if (one === other) return true

@@ -2,43 +2,43 @@ import type { Membership, Override } from '../../entries/live-entry.ts'
 import { parseInstant } from '../instant.ts'
 import type { DenyEntry, RuleSet } from '../rule-set.ts'
 
-/** An entry as it is written in a file: its end may be a text such as `2026-12-31T23:59:59Z`. */
+/** An entry in a file: its expiry may be a string such as `2026-12-31T23:59:59Z`. */
 export type InFile<E extends { readonly expiresAt?: number }> = Omit<E, 'expiresAt'> & {
   readonly expiresAt?: number | string
 }
 
-/** The parts of a file that describe a gateway, unchecked: who runs the gateway knows what they may say. */
+/** The parts of a file that describe a gateway, unchecked: the gateway checks them. */
 export interface GatewayParts {
   readonly gateway?: Readonly<Record<string, unknown>>
   readonly routes?: readonly unknown[]
   readonly upstreams?: Readonly<Record<string, unknown>>
 }
 
-/** A rule set as it is written in a file such as `sluice.yaml`. */
+/** The content of a file such as `sluice.yaml`. */
 export interface RuleSetFile extends Omit<RuleSet, 'denyList'>, GatewayParts {
-  /** Where editors find the schema. */
+  /** Path of the schema, for editors. */
   readonly $schema?: string
-  /** Version of the form of the file. */
+  /** Version of the file format. */
   readonly version?: 1
-  /** Settings of the service, which are no part of the rule set. */
+  /** Settings of the service, not part of the rule set. */
   readonly service?: Readonly<Record<string, unknown>>
   readonly denyList?: readonly InFile<DenyEntry>[]
   readonly overrides?: readonly InFile<Override>[]
   readonly members?: readonly InFile<Membership>[]
 }
 
-/** What is in a file, as it is used. */
+/** The parsed content of a file. */
 export interface FileContent {
-  /** Settings of the service as they stand there, unchecked; left out when there are none. */
+  /** Settings of the service, unchecked. Absent if there are none. */
   readonly service?: Readonly<Record<string, unknown>>
-  /** The parts for a gateway as they stand there; left out when there are none. */
+  /** The gateway parts, unchecked. Absent if there are none. */
   readonly gateway?: GatewayParts
   readonly ruleSet: RuleSet
   readonly overrides: readonly Override[]
   readonly members: readonly Membership[]
 }
 
-/** What is in a file that `checkRuleSetFile` found nothing wrong with. */
+/** The content of a file that passed `checkRuleSetFile`. */
 export function fileContent(file: RuleSetFile): FileContent {
   const { $schema: _schema, version: _version, service, denyList, overrides = [], members = [], ...others } = file
   const { gateway: _gateway, routes: _routes, upstreams: _upstreams, ...ruleSet } = others
@@ -52,7 +52,7 @@ export function fileContent(file: RuleSetFile): FileContent {
   }
 }
 
-/** The parts of a file that describe a gateway; undefined when there are none. */
+/** The parts of a file that describe a gateway; undefined if there are none. */
 export function gatewayPartsOf({ gateway, routes, upstreams }: GatewayParts): GatewayParts | undefined {
   if (gateway === undefined && routes === undefined && upstreams === undefined) return undefined
   return {

@@ -84,9 +84,9 @@ describe('a document is checked by a schema', () => {
       1,
       [': 1 / a number, above 0 and below 1'],
     ],
-    ['too short', pet, { name: '' }, ['/name: "" / a text that is not empty']],
-    ['too long', { type: 'string', maxLength: 2 }, 'abc', [': "abc" / a text of 0 to 2 characters']],
-    ['a text by its expression', { title: 'a time', type: 'string', pattern: '^[0-9]+$' }, '1:', [': "1:" / a time']],
+    ['too short', pet, { name: '' }, ['/name: "" / a non-empty string']],
+    ['too long', { type: 'string', maxLength: 2 }, 'abc', [': "abc" / a string of 0 to 2 characters']],
+    ['a string by its expression', { title: 'a time', type: 'string', pattern: '^[0-9]+$' }, '1:', [': "1:" / a time']],
     [
       'a long text in short',
       { type: 'number' },
@@ -100,7 +100,7 @@ describe('a document is checked by a schema', () => {
       ['/colour: "wite" / one of "black", "white"; did you mean "white"?'],
     ],
     ['a constant', { const: 1 }, 2, [': 2 / 1']],
-    ['a missing property', pet, {}, ['/name: missing / a text that is not empty']],
+    ['a missing property', pet, {}, ['/name: missing / a non-empty string']],
     [
       'an unknown property near a known one',
       pet,
@@ -120,7 +120,7 @@ describe('a document is checked by a schema', () => {
       [
         '/legs: 0 / a whole number from 1 to 9',
         '/colour: 1 / one of "black", "white"',
-        '/name: missing / a text that is not empty',
+        '/name: missing / a non-empty string',
       ],
     ],
     ['an entry of a list', { type: 'array', items: wholePart }, [1, 0], ['/1: 0 / a whole number from 1 to 9']],
@@ -153,15 +153,15 @@ describe('a document is checked by a schema', () => {
     ],
     [
       'none of several kinds',
-      { title: 'a text or a digit', anyOf: [{ type: 'string' }, wholePart] },
+      { title: 'a string or a digit', anyOf: [{ type: 'string' }, wholePart] },
       10,
-      [': 10 / a text or a digit'],
+      [': 10 / a string or a digit'],
     ],
     [
       'none of several kinds, without a title',
       { anyOf: [{ type: 'string' }, wholePart] },
       null,
-      [': null / a text, or a whole number from 1 to 9'],
+      [': null / a string, or a whole number from 1 to 9'],
     ],
     [
       'what the branch of its word says',

@@ -15,7 +15,7 @@ const LISTED_NAMES = 12
 
 type Properties = Readonly<Record<string, unknown>>
 
-/** Checks documents by a JSON Schema and says everything that is wrong, at its place and in words. */
+/** Validates documents with a JSON Schema and describes all problems with their location. */
 export class SchemaCheck {
   readonly #nodes: SchemaNodes
 
@@ -24,8 +24,8 @@ export class SchemaCheck {
   }
 
   /**
-   * What is wrong with `value`, in the order of the document, about the first thousand; nothing when it is valid.
-   * `part` is the place in the schema that it is checked by. A property that is undefined counts as left out.
+   * The problems of `value`, in the order of the document, about the first thousand; empty if it is valid. `part`:
+   * location of the schema to use. Undefined properties count as absent.
    */
   problemsOf(value: unknown, part = '#'): RuleSetProblem[] {
     const walk = new Walk()
@@ -41,18 +41,18 @@ export function pointerTo(path: string, name: string | number): string {
   return `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
 }
 
-/** Stands for the problems that are not listed. */
+/** Represents the problems that are not listed. */
 const UNLISTED: RuleSetProblem = {
   path: '',
   received: `more than ${MOST_PROBLEMS} problems`,
   expected: 'the listed ones to be mended first',
 }
 
-/** One way through a document. */
+/** One validation. */
 class Walk {
   readonly problems: RuleSetProblem[] = []
   #depth = 0
-  /** The schema whose branches are being tried: it may know properties that they do not describe again. */
+  /** The schema whose branches are being tried: it may define properties that they do not repeat. */
   #outer: SchemaNode | undefined = undefined
 
   check(node: SchemaNode, value: unknown, path: string): void {
@@ -61,7 +61,7 @@ class Walk {
     else this.#checkParts(node, value, path)
   }
 
-  /** Whether enough has been found. */
+  /** Whether the maximum number of problems is reached. */
   get isFull(): boolean {
     return this.problems.length >= MOST_PROBLEMS
   }
@@ -120,7 +120,7 @@ class Walk {
     this.#checkPresence(node, value, path)
   }
 
-  /** A property that the schema does not name. */
+  /** An unknown property. */
   #checkFurther(node: SchemaNode, { name, part }: { name: string; part: unknown }, path: string): void {
     const { additional, names, properties } = node
     if (names !== undefined && !isValidScalar(names, name)) {
@@ -157,7 +157,7 @@ class Walk {
     const meant = mostPresent(possible, value)
     if (meant === undefined) this.#checkUndecided(node, value, path)
     else if (node.properties.size > 0 && node.schema.title !== undefined && presenceOf(meant, value) === 0) {
-      // Nothing tells which one was meant: what there is to choose from says more than what one of them misses.
+      // It is unclear which one was meant: listing the choices is more helpful than the problems of one of them.
       this.#add(path, describeValue(value), node.expected)
     } else {
       const mark = this.problems.length
@@ -169,7 +169,7 @@ class Walk {
     this.#outer = outer
   }
 
-  /** Tells nothing. */
+  /** Reports nothing. */
   #isValid(node: SchemaNode, value: Properties): boolean {
     const mark = this.problems.length
     this.check(node, value, '')
@@ -200,7 +200,8 @@ class Walk {
   }
 
   /**
-   * Whether a problem at `place`, or at any when that is empty, was told since the properties of `path` are looked at.
+   * Whether a problem at `place`, or anywhere if that is empty, was reported since the properties of `path` are
+   * checked.
    */
   #isTold(place: string, path: string): boolean {
     for (let index = this.problems.length - 1; index >= 0; index--) {
@@ -248,7 +249,7 @@ function isInRange({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }: Jso
 }
 
 function isLongEnough({ minLength = 0, maxLength = Number.POSITIVE_INFINITY }: JsonSchema, value: string): boolean {
-  // Code units are at most twice as many as code points: mostly these need not be counted.
+  // There are at most twice as many code units as code points, so these rarely need counting.
   if (value.length >= minLength * 2 && value.length <= maxLength) return true
   const length = codePoints(value)
   return length >= minLength && length <= maxLength

@@ -34,7 +34,7 @@ export interface JsonSchema {
   readonly items?: JsonSchema
   readonly minItems?: number
   readonly maxItems?: number
-  /** Only for lists of texts and numbers. */
+  /** Only for lists of strings and numbers. */
   readonly uniqueItems?: boolean
 
   readonly minimum?: number

@@ -268,7 +268,7 @@ describe('the schema of rule sets', () => {
     expect(DEFINITIONS['descriptor']!.properties!['metadata']).toMatchObject({ type: 'object' })
   })
 
-  it('takes instants as texts in files only', () => {
+  it('takes instants as strings in files only', () => {
     const deny = { rules: [], denyList: [{ name: 'a', match: { services: ['x'] }, expiresAt: '2026-12-31' }] }
     expect(new SchemaCheck(RULE_SET_FILE_SCHEMA).problemsOf(deny)).toEqual([])
     expect(new SchemaCheck(RULE_SET_SCHEMA).problemsOf(deny)).toMatchObject([{ path: '/denyList/0/expiresAt' }])

@@ -175,8 +175,8 @@ function numberExpectation(kind: string, { minimum, maximum, exclusiveMinimum, e
 }
 
 function textExpectation({ minLength = 0, maxLength }: JsonSchema): string {
-  if (maxLength !== undefined) return `a text of ${minLength} to ${maxLength} characters`
-  return minLength > 0 ? 'a text that is not empty' : 'a text'
+  if (maxLength !== undefined) return `a string of ${minLength} to ${maxLength} characters`
+  return minLength > 0 ? 'a non-empty string' : 'a string'
 }
 
 function listExpectation({ minItems = 0, maxItems }: JsonSchema): string {

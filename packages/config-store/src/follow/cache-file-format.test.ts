@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { temporaryFolder } from '../waiting.test.support.ts'
-import { type CacheReading, CacheWriter, openCache } from './cache-file.ts'
+import { type CacheReading, CacheWriter, openCache } from './cache-file-format.ts'
 import { enforced, version } from './fake-feed.test.support.ts'
 
 const VERSIONS = { enforced: version(3, { rules: [] }), candidate: version(4) }

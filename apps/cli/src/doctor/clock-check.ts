@@ -37,7 +37,7 @@ export function clockFinding(check: string, reading: ClockReading): Finding {
 }
 
 /** A server to examine, with the clock and timer of the command. */
-export interface ServerQuestion {
+export interface ServerCheckOptions {
   readonly url: string
   readonly nowMs: () => number
   readonly wait: Wait

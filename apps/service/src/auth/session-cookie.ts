@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { ApiKeyRole } from '@sluice/config-store'
 
-/** What the cookie of a session says. Times are in milliseconds since 1970. */
+/** Content of a session cookie. Times are in milliseconds since 1970. */
 export interface SessionTicket {
   readonly id: string
   /** `slk_<id>` of the API key that it was signed in with. */
@@ -11,7 +11,7 @@ export interface SessionTicket {
   readonly expiresAt: number
   /** When this ticket was written: at sign-in, and again while the session is used. */
   readonly activeAt: number
-  /** Attributes of the cookie, so that it is renewed and removed with the same ones. */
+  /** Attributes of the cookie, needed to renew and remove it. */
   readonly isSecure: boolean
   readonly path: string
 }
@@ -33,12 +33,12 @@ const FORM = 's1'
 
 const TICKET = /^s1\.([\w-]{1,1000})\.([\w-]{43})$/
 
-/** Bytes of the token against forged requests. */
+/** Size of a CSRF token in bytes. */
 const CSRF_BYTES = 16
 
 /**
- * Signs and reads the tickets of sessions. Each purpose has a key of its own, so that neither a ticket nor a token can
- * stand for something else that the same secret signs.
+ * Signs and verifies session tickets. Each purpose has a separate key, so that neither a ticket nor a CSRF token can be
+ * used as something else signed with the same secret.
  */
 export class SessionTickets {
   readonly #secret: Uint8Array
@@ -48,7 +48,7 @@ export class SessionTickets {
     this.#secret = secret
   }
 
-  /** Browsers send the cookies of all ports of a host: the name tells deployments on one host apart. */
+  /** Browsers send cookies to all ports of a host, so the name distinguishes deployments on one host. */
   get cookieName(): string {
     return `sluice_session_${this.#mac('cookie', '').subarray(0, 4).toString('hex')}`
   }
@@ -73,7 +73,7 @@ export class SessionTickets {
     return { id, keyId, role, createdAt, expiresAt, activeAt, isSecure: isSecure === 1, path }
   }
 
-  /** The token that changes by this session carry. */
+  /** The CSRF token of a session. */
   csrfToken(id: string): string {
     return this.#mac('csrf', id).subarray(0, CSRF_BYTES).toString('base64url')
   }
@@ -102,7 +102,7 @@ export function sessionCookie(
   return [`${name}=${text}`, ...attributes, ...(isSecure ? ['Secure'] : [])].join('; ')
 }
 
-/** The value of a cookie; undefined when there is none of this name, or more than one. */
+/** The value of a cookie; undefined if there is none with this name, or more than one. */
 export function cookieIn(header: string | undefined, name: string): string | undefined {
   if (header === undefined) return undefined
   const values = header

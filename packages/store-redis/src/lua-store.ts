@@ -36,8 +36,8 @@ const MAX_REFUNDS_PER_CALL = 50
 /** Milliseconds added to the expiry of keys when decisions do not use the server's time. */
 const FOREIGN_TIME_SLACK_MS = 3_600_000
 
-/** Options of a {@link ScriptStore}. */
-export interface ScriptStoreOptions {
+/** Options of a {@link LuaStore}. */
+export interface LuaStoreOptions {
   readonly connection: RedisConnection
   readonly runner: ScriptRunner
   readonly prefix: string
@@ -58,8 +58,8 @@ export interface ScriptStoreOptions {
  * event loop iteration leave together, and equal batches are sent once. Errors are raised unchanged: deadlines and
  * failure modes belong to the fallback store.
  */
-export class ScriptStore extends CallbackStore {
-  readonly #options: ScriptStoreOptions
+export class LuaStore extends CallbackStore {
+  readonly #options: LuaStoreOptions
   readonly #runner: ScriptRunner
   readonly #keys: RedisKeys
   readonly #recordOf: (key: string) => string
@@ -70,7 +70,7 @@ export class ScriptStore extends CallbackStore {
   #serverAheadMicros = 0
   #closed = false
 
-  constructor(options: ScriptStoreOptions) {
+  constructor(options: LuaStoreOptions) {
     super()
     this.#options = options
     this.#runner = options.runner

@@ -10,7 +10,7 @@ import { adminAnswer } from '../handler.ts'
 import { invalidRequest } from '../problems.ts'
 import type { AdminContext } from './config-access.ts'
 
-/** How the counters of a caller stand. */
+/** The usage of a caller. */
 export function usageHandlers({ context }: AdminContext): OperationHandlers<'usage'> {
   return {
     usage: async (request) => {
@@ -23,12 +23,12 @@ export function usageHandlers({ context }: AdminContext): OperationHandlers<'usa
   }
 }
 
-/** Whose counters. `region`: where callers are that do not say it. */
+/** The caller of a query. `region`: the default region. */
 function callerOf(who: NamedCaller, region: string | undefined): Caller {
   return region === undefined ? who : { ...who, region }
 }
 
-/** What a rule has counted, with instants as answers have them. */
+/** The usage of a rule, with instants as in answers. */
 export function withInstants<R extends { readonly counters: readonly CounterReport[] }>(
   report: R,
 ): Omit<R, 'counters'> & { readonly counters: readonly Counter[] } {
@@ -40,7 +40,7 @@ export function withInstants<R extends { readonly counters: readonly CounterRepo
   return { ...report, counters }
 }
 
-/** Says what decides about a request. */
+/** Explains the decision on a request. */
 export function explainHandlers({ context }: AdminContext): OperationHandlers<'explain'> {
   return {
     explain: async (request) => {
@@ -52,7 +52,7 @@ export function explainHandlers({ context }: AdminContext): OperationHandlers<'e
   }
 }
 
-/** Resets the counters of a caller, or gives back some units. */
+/** Resets the counters of a caller, or returns some units. */
 export function resetHandlers({ context, notes }: AdminContext): OperationHandlers<'reset'> {
   return {
     reset: async (request) => {
@@ -73,10 +73,10 @@ export function resetHandlers({ context, notes }: AdminContext): OperationHandle
 
 type ResetCounters = Awaited<ReturnType<PolicyEngine['reset']>>
 
-/** Counters that one audit record names. */
+/** Maximum number of counters in one audit record. */
 const MOST_COUNTERS_NAMED = 100
 
-/** What was reset, as the audit log has it. API keys are secrets: digests stand for them. */
+/** The reset as recorded in the audit log. API keys are secrets, so digests replace them. */
 function doneTo(
   who: NamedCaller,
   counters: ResetCounters,
@@ -85,7 +85,7 @@ function doneTo(
   const { user, apiKey, ip, tenant, service, resource, descriptors } = who
   const digest = apiKey && digestOf(apiKey, secret)
   const identities = { user, apiKey: digest, ip, tenant, service }
-  // Identities last: a descriptor of the same name has the same value, and that of an API key is no digest.
+  // Identities last: a descriptor with the same name has the same value, but an API key must be a digest.
   const named = Object.entries({ ...descriptors, ...identities }).filter(([, value]) => value !== undefined)
   const order = [...Object.keys(identities), ...Object.keys(descriptors ?? {})]
   const caller = named.toSorted(([one], [other]) => order.indexOf(one) - order.indexOf(other))

@@ -1,7 +1,7 @@
 import type { DocumentTable } from '@sluice/config-store'
 import { describe, expect, it } from 'vitest'
-import { TestTime } from './alerts.test.support.ts'
-import { sharedDocument } from './cluster-state.ts'
+import { TestTime } from '../alerts/alerts.test.support.ts'
+import { sharedDocument } from './shared-document.ts'
 
 class HeldTable implements DocumentTable {
   readonly calls: string[] = []

@@ -1,8 +1,8 @@
 import { MessageChannel } from 'node:worker_threads'
 import type { Sleep } from '@sluice/runtime'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Handler } from './thread-link.ts'
-import { ThreadLink } from './thread-link.ts'
+import type { Handler } from './message-bus.ts'
+import { ThreadLink } from './message-bus.ts'
 
 interface TestMessages {
   slow: () => unknown
@@ -59,13 +59,13 @@ describe('a link between threads', () => {
       slow: () => {
         throw Object.assign(new Error('the port is taken'), { code: 'SLUICE_SERVICE_PORT_IN_USE' })
       },
-      quick: () => Promise.reject('a text'),
+      quick: () => Promise.reject('a string'),
     })
     await expect(link.call(1000, 'slow')).rejects.toMatchObject({
       message: 'the port is taken',
       code: 'SLUICE_SERVICE_PORT_IN_USE',
     })
-    await expect(link.call(1000, 'quick', 1, [])).rejects.toThrow('a text')
+    await expect(link.call(1000, 'quick', 1, [])).rejects.toThrow('a string')
   })
 
   it('rejects a payload or reply that cannot be copied, and a message without handler', async () => {

@@ -1,7 +1,7 @@
 import { SCHEMA_VERSION } from '@sluice/config-store/schema-version'
 import { describe, expect, it } from 'vitest'
+import { clockFinding } from './clock-check.ts'
 import { schemaFinding } from './database-check.ts'
-import { clockFinding } from './server-probe.ts'
 
 describe('clockFinding', () => {
   it.each([

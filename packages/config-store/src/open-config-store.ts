@@ -1,6 +1,6 @@
 import type { Random, Timers } from '@sluice/core'
 import { SluiceError, systemRandom } from '@sluice/core'
-import { checkOptionNames } from '@sluice/core/internal'
+import { checkOptionNames, DEFAULT_IPV6_PREFIX_LENGTH } from '@sluice/core/internal'
 import { type Platform, platform } from './clock-and-random.ts'
 import type { ConfigStore, Notifier } from './config-store.ts'
 import { Announcer } from './sql/config-writer.ts'
@@ -13,7 +13,6 @@ const DEADLINE_MS = 5000
 const CONNECTIONS = 5
 const POLL_MS = 200
 const KEEPALIVE_MS = 10_000
-const IPV6_PREFIX_LENGTH = 64
 
 /** Options of {@link openConfigStore}. */
 export interface ConfigStoreOptions {
@@ -75,7 +74,7 @@ export async function openConfigStore(url: string, options: ConfigStoreOptions =
     ...(options.randomBytes === undefined ? {} : { randomBytes: options.randomBytes }),
     ...(options.timers === undefined ? {} : { timers: options.timers, backgroundTimers: options.timers }),
   }
-  const { ipv6PrefixLength = IPV6_PREFIX_LENGTH, notifiers = [] } = options
+  const { ipv6PrefixLength = DEFAULT_IPV6_PREFIX_LENGTH, notifiers = [] } = options
   const canonicalKeys = new CanonicalKeys(ipv6PrefixLength)
   const driver = await openDriver(url, options, own)
   try {
@@ -130,7 +129,7 @@ function sqlitePath(url: string): string {
 }
 
 function checkOptions(options: ConfigStoreOptions): void {
-  const { deadlineMs, connections, pollMs, keepaliveMs, ipv6PrefixLength = IPV6_PREFIX_LENGTH } = options
+  const { deadlineMs, connections, pollMs, keepaliveMs, ipv6PrefixLength = DEFAULT_IPV6_PREFIX_LENGTH } = options
   for (const [name, value] of Object.entries({ deadlineMs, connections, pollMs, keepaliveMs })) {
     if (value === undefined || (Number.isSafeInteger(value) && value > 0)) continue
     throw unusable(name, value, 'a whole number above 0')

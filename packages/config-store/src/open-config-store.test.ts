@@ -3,7 +3,7 @@ import { relative } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { platform } from './clock-and-random.ts'
 import type { Notifier } from './config-store.ts'
-import { openConfigStore } from './open.ts'
+import { openConfigStore } from './open-config-store.ts'
 import { newFile } from './sql/driver.test.support.ts'
 
 const ALICE = { name: 'alice' }

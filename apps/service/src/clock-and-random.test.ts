@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished, vi } from 'vitest'
+import { systemReadings } from './clock-and-random.ts'
 import { startService } from './service.fixture.ts'
-import { systemReadings } from './system.ts'
 
 it('reads the memory of the process and of this thread', () => {
   expect(systemReadings.residentBytes()).toBeGreaterThan(systemReadings.heapBytes())

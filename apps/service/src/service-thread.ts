@@ -8,6 +8,8 @@ import { blockAnnouncer } from './alerts/block-export.ts'
 import { Authenticator } from './auth/authenticator.ts'
 import { ClientAddresses } from './auth/request-origin.ts'
 import { Sessions } from './auth/sessions.ts'
+import type { ThreadSystem } from './clock-and-random.ts'
+import { randomNames } from './clock-and-random.ts'
 import type { DataFolder } from './config/data-folder.ts'
 import { shareFollowing } from './config/follow-changes.ts'
 import type { ReconnectingConfigStore } from './config/reconnecting-config-store.ts'
@@ -42,12 +44,10 @@ import { observabilityHandlers } from './operations/monitoring/metrics.ts'
 import { forwardAuthHandlers } from './operations/proxy/forward-auth.ts'
 import type { ServiceContext, ServiceMessages } from './service-context.ts'
 import type { Settings } from './settings/settings.ts'
-import type { ThreadSystem } from './system.ts'
-import { randomNames } from './system.ts'
 import type { ThreadGroup } from './thread-messages/message-bus.ts'
 
-/** What {@link createNode} needs. */
-export interface NodeParts {
+/** What {@link createServiceThread} needs. */
+export interface ServiceThreadParts {
   readonly settings: Settings
   readonly system: ThreadSystem
   readonly folder: DataFolder
@@ -66,7 +66,7 @@ export interface NodeParts {
 }
 
 /** One thread that serves requests. `start` and `stop` are those of a `StartupGraph`. */
-export interface ServiceNode {
+export interface ServiceThread {
   readonly context: ServiceContext
   /** Ports of the listeners; empty unless started. */
   readonly ports: ListenerPorts
@@ -80,7 +80,7 @@ export interface ServiceNode {
 const STORE_WAIT_MS = 1000
 
 /** Creates one thread of the service: wiring only. It listens after `start`. */
-export function createNode(parts: NodeParts): ServiceNode {
+export function createServiceThread(parts: ServiceThreadParts): ServiceThread {
   const { settings, system, threads, secret, nextId, failures } = parts
   const { clock, sleep, random, log } = system
   const newName = randomNames(system.secureRandom)
@@ -175,7 +175,7 @@ function tracingTo(endpoint: string, { clock, monotonicMs, log }: ThreadSystem):
 
 /** The gateway of this thread; undefined if it is off. */
 function gatewayOf(
-  { settings, system, ports }: NodeParts,
+  { settings, system, ports }: ServiceThreadParts,
   parts: Pick<GatewayListenerParts, 'newRequestId' | 'connectionLimit' | 'sharesPort'> & {
     readonly context: ServiceContext
     readonly authenticator: Authenticator
@@ -203,7 +203,7 @@ function gatewayOf(
 function handlersOf(
   context: ServiceContext,
   { file, keys, besideFile }: DecisionEngine,
-  parts: Pick<NodeParts, 'database'> &
+  parts: Pick<ServiceThreadParts, 'database'> &
     Pick<AdminOptions, 'announceBlock' | 'observe'> &
     Omit<SessionHandlerParts, 'notes'>,
 ): HttpListenerParts['handlers'] {
