@@ -265,7 +265,8 @@ export class RawClient {
   #wake: (() => void) | undefined
 
   constructor(port: number) {
-    this.socket = connect(port, '127.0.0.1')
+    // Else what is sent next may wait for an acknowledgement, and a test would look too early.
+    this.socket = connect({ port, host: '127.0.0.1', noDelay: true })
     this.socket.on('data', (chunk: Buffer) => {
       this.#text += chunk.toString('latin1')
       this.#wake?.()
