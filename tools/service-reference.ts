@@ -48,7 +48,7 @@ const SETTINGS_INTRODUCTION = `# Settings of the service
 <!-- Generated from the setting table by \`npm run api-docs\`. Change the table, not this page. -->
 
 Precedence: flag, then environment variable, then \`service\` in the file that \`--config\` names. An empty variable
-counts as not set. \`npx sluice serve -- --help\` prints the same list. [Configure the
+counts as not set. \`npx sluice serve --help\` prints the same list. [Configure the
 service](../guides/operate/configure.md) explains how to use a file.
 
 Alert rules are set only in the file: see [alerts](../guides/operate/alerts.md). \`--new-admin-key\` is a flag only: see

@@ -6,6 +6,7 @@ import { freePort } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunOutcome } from './cli.test.support.ts'
 import { cliRunner } from './cli.test.support.ts'
+import type { ProgramOptions, RunningProgram } from './command-line/command.ts'
 import { usageOf } from './command-line/parse.ts'
 import { COMMANDS } from './command-table.ts'
 import { EXIT_CODE_MEANINGS } from './output/cli-error.ts'
@@ -66,15 +67,23 @@ describe('--help', () => {
   })
 
   it.each(names)('of %s says what it does, how it is written, and an example', async (name, parts) => {
-    const { out, code, err } = await sluice(...parts, '--help')
+    const started: (readonly string[])[] = []
+    const start = (_: string, { args }: ProgramOptions): RunningProgram => {
+      started.push(args)
+      return { pid: 1, output: inPieces([]), events: inPieces([]), errors: inPieces([]), ended: Promise.resolve(0) }
+    }
+    const run = cliRunner({ programs: { start } })
+    const { out, code, err } = await run(...parts, '--help')
     expect([code, err]).toEqual([0, ''])
     const command = COMMANDS.find((each) => each.name === name)!
     expect(out).toContain(`Usage: ${usageOf(command)}\n`)
     for (const example of command.examples) expect(out).toContain(`\n  sluice ${example}`)
     for (const flag of Object.keys(command.flags)) expect(out).toContain(`  --${flag}`)
     expect(out.split('\n').every((line) => line.length <= 100)).toBe(true)
-    expect((await sluice('help', ...parts)).out).toBe(out)
-    const { commands } = (await sluice(...parts, '--help', '--json')).json<{ commands: { name: string }[] }>()
+    expect((await run('help', ...parts)).out).toBe(out)
+    // What passes its flags on to a program has them listed by it.
+    expect(started).toEqual(command.passesOn ? [['--help'], ['--help']] : [])
+    const { commands } = (await run(...parts, '--help', '--json')).json<{ commands: { name: string }[] }>()
     expect(commands.map((each) => each.name)).toEqual([name])
   })
 

@@ -30,7 +30,7 @@ export async function runCli(args: readonly string[], parts: CliParts): Promise<
   try {
     const line = parseCommandLine(args, { commands: parts.commands, nowMs: parts.nowMs() })
     if (line.kind === 'version') return printVersion(line.isJson, parts)
-    if (line.kind === 'help') return printHelp(line, parts)
+    if (line.kind === 'help') return await printHelp(line, parts, progress)
     return await runCommand(line, parts, progress)
   } catch (error) {
     progress.stop()
@@ -101,7 +101,11 @@ function printVersion(isJson: boolean, { terminal, version }: CliParts): number 
   return EXIT_CODES.ok
 }
 
-function printHelp({ command, group, isJson, isAsked }: ParsedLine & { kind: 'help' }, parts: CliParts): number {
+async function printHelp(
+  { command, group, isJson, isAsked }: ParsedLine & { kind: 'help' },
+  parts: CliParts,
+  progress: Progress,
+): Promise<number> {
   const { commands, terminal } = parts
   const described = commands.filter(
     (each) => command === each || (command === undefined && (group === undefined || each.name.startsWith(`${group} `))),
@@ -109,6 +113,12 @@ function printHelp({ command, group, isJson, isAsked }: ParsedLine & { kind: 'he
   const text = isJson ? JSON.stringify(helpValue(described)) : helpText(command, group, commands)
   if (isAsked) terminal.print(text)
   else terminal.printError(text)
+  if (command?.passesOn && isAsked && !isJson) {
+    // Its flags are those of another program, which prints them.
+    terminal.print('')
+    const common = { json: false, url: undefined, key: undefined, timeout: undefined }
+    await command.run({ flags: {}, args: {}, rest: ['--help'] }, contextOf(common, parts, progress))
+  }
   return isAsked ? EXIT_CODES.ok : EXIT_CODES.usage
 }
 

@@ -9,8 +9,8 @@ export const harnessCommand: Command = passThroughCommand({
   summary: 'Test that limits are exact',
   description:
     'Counts what every algorithm allows under concurrent requests and compares it with the limit. --target tests a ' +
-    'running service, or a module that exports a limiter. Flags are those of the harness: "sluice harness -- ' +
-    '--help" lists them. Exits with its code.',
+    'running service, or a module that exports a limiter. "sluice harness --help" lists the flags. Exits with its ' +
+    'code.',
   examples: ['harness --threads 4 --max 100', 'harness --store redis --json', 'harness --target http://127.0.0.1:8080'],
   run: async (args, { programs, terminal, isJson }) => {
     const program = programs.start('@sluice/harness', { args, capture: isJson ? 'output' : 'nothing' })

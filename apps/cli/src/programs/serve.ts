@@ -8,8 +8,8 @@ export const serveCommand: Command = passThroughCommand({
   name: 'serve',
   summary: 'Start the service',
   description:
-    'Runs the service in the foreground until it is stopped. Flags are those of the service: "sluice serve -- ' +
-    '--help" lists them. With --json it prints one line per event. "started" has url, adminUrl (with --admin-port), ' +
+    'Runs the service in the foreground until it is stopped. Flags are its settings, which "sluice serve --help" ' +
+    'lists. With --json it prints one line per event. "started" has url, adminUrl (with --admin-port), ' +
     'pid and firstKey (null unless the key was just created). "firstKey" has firstKey, if the key is created later ' +
     'because the database was unreachable. "stopped" has code.',
   examples: ['serve --port 8080', 'serve --redis-url redis://127.0.0.1:6379 --threads auto'],
