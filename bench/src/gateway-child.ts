@@ -66,6 +66,7 @@ async function say(port: number | Promise<number>): Promise<void> {
 async function startGateway({ upstream, isLimited, routes, keys, redisUrl }: GatewayBenchOrder): Promise<void> {
   // main.ts of the service does so too.
   setFlagsFromString('--max-inlined-bytecode-size-cumulative=4000')
+  setFlagsFromString('--no-allocation-site-pretenuring')
   const config = compileGateway(
     {
       gateway: {
