@@ -75,7 +75,7 @@ export class RateLimitService {
     const { context, settings, inFlightLimit } = this.#parts
     const { deadlineMs } = settings
     const done = new AbortController()
-    const isShort = timeoutMs !== undefined && timeoutMs < 0
+    const isShort = timeoutMs !== undefined && timeoutMs < deadlineMs
     const status = isShort ? 'DEADLINE_EXCEEDED' : 'UNAVAILABLE'
     const late = isShort
       ? context.sleep(timeoutMs, done.signal)
