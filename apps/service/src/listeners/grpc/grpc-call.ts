@@ -131,7 +131,18 @@ export interface GrpcCallHandler<Method> {
 /** Where a stream keeps its call: the events of all streams share their callbacks. */
 const CALL = Symbol('call')
 
-type CallStream = ServerHttp2Stream & { [CALL]: GrpcCall }
+type CallStream = ServerHttp2Stream & { [CALL]: GrpcCall | undefined }
+
+/**
+ * Takes from a closed stream what it refers to. Node's closed streams live until the next major collection, and each
+ * minor one stops the thread to copy them: 0.7 KB per call, and without this 2.3 KB.
+ */
+function letGo(stream: ServerHttp2Stream): void {
+  ;(stream as CallStream)[CALL] = undefined
+  // First, so that nobody is told of the others.
+  stream.removeAllListeners('removeListener')
+  stream.removeAllListeners()
+}
 
 /**
  * One call: reads the message of the client, and sends one message or several, and a status. It ends once. A message
@@ -248,6 +259,7 @@ export class GrpcCall<Method = unknown> {
   close(): void {
     this.#end('CANCELLED')
     this.#handler.onClose(this)
+    letGo(this.#stream)
   }
 
   /** All messages were sent. */
@@ -285,17 +297,17 @@ export interface GrpcCallParts<Method> {
 // Listeners of all streams, so that a call needs no closures.
 
 function onData(this: ServerHttp2Stream, chunk: Buffer): void {
-  ;(this as CallStream)[CALL].read(chunk)
+  ;(this as CallStream)[CALL]?.read(chunk)
 }
 
 function onEnd(this: ServerHttp2Stream): void {
-  ;(this as CallStream)[CALL].finishReading()
+  ;(this as CallStream)[CALL]?.finishReading()
 }
 
 function onClose(this: ServerHttp2Stream): void {
-  ;(this as CallStream)[CALL].close()
+  ;(this as CallStream)[CALL]?.close()
 }
 
 function onTrailers(this: ServerHttp2Stream): void {
-  ;(this as CallStream)[CALL].sendTrailers()
+  ;(this as CallStream)[CALL]?.sendTrailers()
 }
