@@ -58,8 +58,9 @@ export function isReservedHeader(name: string): boolean {
 const RESERVED: ReadonlySet<string> = new Set([...ACTIONS.map(([name]) => name), 'via'])
 
 /**
- * Headers in which some proxies write the address of the client, and which upstreams may read. Proxies that do not write
- * one pass it through as a client sent it. So only the one that is believed reaches an upstream, and only from a proxy.
+ * Headers in which some proxies write the address of the client, and which upstreams may read. Proxies that do not
+ * write one pass it through as a client sent it. So only the one that is believed reaches an upstream, and only from a
+ * proxy.
  */
 const ADDRESS_HEADERS = [
   'client-ip',

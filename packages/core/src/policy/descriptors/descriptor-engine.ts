@@ -34,8 +34,8 @@ export interface DescriptorOptions {
  * - All limits that are neither in shadow nor in quota mode are charged in one atomic step, or none is. Limits in
  *   shadow and in quota mode are decided separately. Their charges are returned when the request is denied, so a denied
  *   request costs nothing; until then other requests see these units as used.
- * - A limit with `drain` is charged separately: of more hits than remain it takes what remains, and keeps it although the
- *   request is denied.
+ * - A limit with `drain` is charged separately: of more hits than remain it takes what remains, and keeps it although
+ *   the request is denied.
  * - A request is denied if any limit that is neither in shadow nor in quota mode is over, or if all limits in quota
  *   mode are.
  * - Descriptors with the same key add up. A descriptor with 0 units does not charge, and is over if nothing remains.
