@@ -95,6 +95,8 @@ describe('npm run demo', () => {
     await page.getByRole('link', { name: 'Overview', exact: true }).click()
     const share = page.getByRole('figure', { name: 'Denial rate by resource' }).getByTitle('/api/v1/reviews')
     const percent = async (): Promise<number> => Number.parseFloat((await share.innerText()).split(/\s+/).at(-1)!)
+    // The resources with most denials have a line, and they are chosen again every 15 seconds.
+    await share.waitFor({ timeout: 60_000 })
     // Of the last 15 minutes: the longer the demo has run, the slower it rises.
     const first = await percent()
     await expect.poll(percent, { timeout: 60_000 }).toBeGreaterThan(first + 5)

@@ -14,8 +14,8 @@ import { MOST_RESOURCES, OverviewFigures } from './overview-figures.ts'
 /** One node tells ten times a second; several are put together once a second. */
 const ONE_NODE_PERIOD_MS = 100
 const ALL_NODES_PERIOD_MS = 1000
-/** The resources with lines of their own are chosen again. */
-const RELOAD_MS = 60_000
+/** The resources with lines of their own are chosen again: one that is denied now has a line soon. */
+const RELOAD_MS = 15_000
 const NARROWEST_MS = 60_000
 
 /** The overview of a range and a node. */
