@@ -8,6 +8,8 @@ while checks_at and checks_at <= size and not skipped do
   key_at, numbers[limit_count + 1] = numbers[limit_count + 1], nil
   -- The buckets of the check. Lists start at index 3, like the levels in the values of a record.
   local units, micros, full, parts = { 0, 0 }, { 0, 0 }, { 0, 0 }, { pack('<BH', SHARED, limit_count) }
+  -- Microseconds per micro-unit, for expiry only.
+  local slowness = { 0, 0 }
   local last = limit_count + 2
   for index = 1, limit_count do
     local limit_at = LIMITS_AT + LIMIT_BYTES * (numbers[index] - 1)
@@ -19,6 +21,7 @@ while checks_at and checks_at <= size and not skipped do
     local place = index + 2
     full[place] = unpack_binary('<d', argument, limit_at + 33)
     units[place], micros[place] = unpack_binary('<dd', argument, limit_at + 65)
+    slowness[place] = micros[place] / units[place]
     parts[index + 1] = tag .. '\2\0'
   end
   if not last then break end
@@ -47,7 +50,14 @@ while checks_at and checks_at <= size and not skipped do
     else
       local elapsed = now - values[2]
       for index = 3, last do
-        local flow = flowed(units[index], micros[index], elapsed)
+        -- As `flowed` computes it: to call it here takes Redis a tenth more for a check of 10 limits.
+        local flow = elapsed * units[index]
+        if flow <= SAFE then
+          flow = flow / micros[index]
+          flow = flow - flow % 1
+        else
+          flow = flowed(units[index], micros[index], elapsed)
+        end
         local level = values[index]
         level = level > flow and level - flow or 0
         values[index] = level
@@ -63,7 +73,7 @@ while checks_at and checks_at <= size and not skipped do
         for index = 3, last do
           local level = values[index] + charged
           values[index] = level
-          local own = level * micros[index] / units[index]
+          local own = level * slowness[index]
           if own > lasts then lasts = own end
         end
         lasts = lasts + 2
