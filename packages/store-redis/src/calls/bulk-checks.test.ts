@@ -242,6 +242,8 @@ const HOUR_MS = 3_600_000
 /** Longer than keys outlive their time by under a clock that is not the server's. */
 const LONG_MS = 100 * HOUR_MS
 
+const LONG_LIMIT = { limit: 100_000, window: LONG_MS }
+
 /** How long the record of `key` will still be kept, in milliseconds. */
 async function keptMs(): Promise<number> {
   const keys = (await server.command('KEYS', '*{=key}*')) as string[]
@@ -254,16 +256,16 @@ const COMPANIES = ['alone', 'with another key'] as const
 describe.each(COMPANIES)('a key that is checked %s', (company) => {
   beforeEach(() => server.command('FLUSHALL'))
 
-  it.each([
+  it.each<[string, Rule, readonly [number, number]]>([
     // The clock is not the server's, so an hour is added.
-    ['a level', 'gcra', [HOUR_MS, LONG_MS]],
-    ['a fixed window', 'fixed-window', [HOUR_MS, LONG_MS]],
-    ['a sliding counter', 'sliding-window-counter', [LONG_MS, 2 * LONG_MS]],
-  ] as const)('by %s is kept as long as it says something, however it came to be', async (_, algorithm, lastMs) => {
+    ['a level', LONG_LIMIT, [HOUR_MS, LONG_MS]],
+    ['several levels', { windows: [LONG_LIMIT, { limit: 100_000, window: LONG_MS / 3 }] }, [HOUR_MS, LONG_MS]],
+    ['a fixed window', { algorithm: 'fixed-window', ...LONG_LIMIT }, [HOUR_MS, LONG_MS]],
+    ['a sliding counter', { algorithm: 'sliding-window-counter', ...LONG_LIMIT }, [LONG_MS, 2 * LONG_MS]],
+  ])('by %s is kept as long as it says something, however it came to be', async (_, rule, lastMs) => {
     const clock = new FakeClock()
     // A little before a window ends: the next charge is in another one, which ends much later.
     clock.setMicros((Math.ceil(clock.nowMicros() / 1000 / LONG_MS) * LONG_MS - 10) * 1000)
-    const rule: Rule = { algorithm, limit: 100_000, window: LONG_MS }
     const limiter = createLimiter<'rule', 'async'>({ rules: { rule }, store: storeOver(connection, clock), clock })
     const others = company === 'alone' ? [] : [{ rule: 'rule', key: 'other' } as const]
     await limiter.checkAll([{ rule: 'rule', key: 'key' }, ...others])
