@@ -15,9 +15,10 @@ import { firstKeyMessage, recoveredKeyMessage, startupErrorText, startupMessage 
 // calls, when the processor has forgotten them all, calls cost more than code: this saves a twelfth of the CPU time of
 // a check that comes alone. See docs/decisions/2026-11-18-one-check-at-a-time.md.
 setFlagsFromString('--max-inlined-bytecode-size-cumulative=4000')
-// V8 allocates what has survived early collections in the old generation at once. At start that are parts of requests,
-// and each of them then keeps its whole request from the young collections. In about one of five processes this costs
-// a third of the throughput and pauses of 20 ms. See docs/decisions/2026-11-18-gateway.md.
+// V8 learns which objects survive early collections, and then allocates their kind in the old generation. During
+// start-up these can be parts of requests; each then keeps its whole request alive in young collections. In about one
+// process in five this costs a third of the throughput and causes pauses of 20 ms. See
+// docs/decisions/2026-11-18-gateway.md.
 setFlagsFromString('--no-allocation-site-pretenuring')
 
 async function main(args: readonly string[]): Promise<void> {

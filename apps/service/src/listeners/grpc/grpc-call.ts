@@ -139,7 +139,7 @@ type CallStream = ServerHttp2Stream & { [CALL]: GrpcCall | undefined }
  */
 function letGo(stream: ServerHttp2Stream): void {
   ;(stream as CallStream)[CALL] = undefined
-  // First, so that nobody is told of the others.
+  // First, so that it is not called for the others.
   stream.removeAllListeners('removeListener')
   stream.removeAllListeners()
 }

@@ -58,7 +58,7 @@ describe('a call while Redis hangs', () => {
     expect(isChecked).toBe(false)
     await proxy.passThrough()
     await check
-    // Redis is asked again as soon as it answers.
+    // Calls go to Redis again as soon as it answers.
     await untilRedisAnswers(client)
     expect(node.errors).toEqual([])
   })
